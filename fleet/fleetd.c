@@ -17,6 +17,7 @@
 #include "core/os/service.h"
 #include "fleet/collect/ingest_main.h"
 #include "fleet/collect/naming_main.h"
+#include "fleet/judging_main.h"
 #include "fleet/reading_main.h"
 #include "fleet/routes.h"
 #include "fleet/services/services.h"
@@ -136,7 +137,9 @@ static int fleetd_open(struct fleetd *d, struct err *err)
     d->services.naming = d->services.poller ? naming_new(d->loop, c, on_named, d, err) : NULL;
     d->services.campaigns =
         d->services.naming ? campaigns_new(d->loop, c, d->services.poller, err) : NULL;
-    return d->services.campaigns ? 0 : -1;
+    d->services.judging =
+        d->services.campaigns ? judging_new(d->loop, c, d->services.poller, err) : NULL;
+    return d->services.judging ? 0 : -1;
 }
 
 static int fleetd_serve(struct fleetd *d, struct err *err)
@@ -165,6 +168,7 @@ static void fleetd_close(struct fleetd *d)
     server_free(d->server);
     tokens_free(d->tokens);
     naming_free(d->services.naming);
+    judging_free(d->services.judging);
     campaigns_free(d->services.campaigns);
     poller_free(d->services.poller);
     loop_unwatch(d->sighup);
@@ -276,6 +280,8 @@ int fleetd_main(int argc, char **argv)
         return naming_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--work") == 0)
         return reading_main(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "--judge") == 0)
+        return judging_main(argc, argv);
     struct fleetd d = {0};
     struct err err = {0};
     enum settings_action action;

@@ -52,5 +52,9 @@ const struct route fleet_routes[] = {
      .work = fleetd_export_work},
     {"GET", "/v1/fleet/export.csv", fleetd_export, "since,until,limit,cursor", SCOPE_READ,
      .work = fleetd_export_work},
+    {"GET", "/v1/fleet/findings", fleetd_findings, "state,what,node,where,limit,cursor", SCOPE_READ,
+     .work = fleetd_work},
+    {"GET", "/v1/fleet/findings/{id}", fleetd_finding, NULL, SCOPE_READ, .work = fleetd_work},
+    {"PUT", "/v1/fleet/findings/{id}", fleetd_finding_mark, NULL, SCOPE_RUN},
     {NULL, NULL, NULL, NULL, SCOPE_NONE},
 };

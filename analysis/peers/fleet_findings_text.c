@@ -48,10 +48,11 @@ static void write_differs(const struct differences *d, struct jsonw *w)
     jsonw_end(w);
 }
 
-static void finding_write_members(const struct fleet_finding *one, const struct fleet *f,
-                                  struct jsonw *w)
+void fleet_finding_write_json(const struct fleet_finding *one, const struct fleet *f,
+                              struct jsonw *w, const char *key)
 {
     bool group = one->what == FINDING_GROUP;
+    jsonw_object(w, key);
     jsonw_text(w, "what", fleet_finding_names[one->what]);
     jsonw_text(w, "grade", group ? NULL : peers_grade_names[one->grade]);
     jsonw_text(w, "node", group ? NULL : f->nodes.list[one->nodes[0]]);
@@ -72,6 +73,7 @@ static void finding_write_members(const struct fleet_finding *one, const struct 
         jsonw_i64(w, NULL, one->runs[i]);
     jsonw_end(w);
     write_differs(&one->differs, w);
+    jsonw_end(w);
 }
 
 void fleet_findings_write_json(const struct fleet_findings *list, const struct fleet *f,
@@ -93,11 +95,8 @@ void fleet_findings_write_json(const struct fleet_findings *list, const struct f
         jsonw_i64(w, fleet_reasons[i].name, list->left_out[i]);
     jsonw_end(w);
     jsonw_array(w, "findings");
-    for (int i = 0; i < list->n; i++) {
-        jsonw_object(w, NULL);
-        finding_write_members(&list->list[i], f, w);
-        jsonw_end(w);
-    }
+    for (int i = 0; i < list->n; i++)
+        fleet_finding_write_json(&list->list[i], f, w, NULL);
     jsonw_end(w);
     jsonw_end(w);
 }

@@ -9,6 +9,10 @@
 void fleet_findings_write_json(const struct fleet_findings *list, const struct fleet *f,
                                struct jsonw *w, const char *key);
 
+// One of them, as it stands in that document.
+void fleet_finding_write_json(const struct fleet_finding *one, const struct fleet *f,
+                              struct jsonw *w, const char *key);
+
 // The cells of a table's row, in plain text.
 struct fleet_finding_cells {
     char value[32]; // "148.9 ns"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/peers/peers.h"
 #include "analysis/peers/spread.h"
 #include "analysis/stats/distributions.h"
 #include "analysis/stats/median.h"
@@ -46,6 +47,12 @@ bool fleet_node_enough(const struct fleet *f, int node)
             return true;
     }
     return false;
+}
+
+bool fleet_node_judged(const struct fleet *f, int node)
+{
+    return f->node[node].class >= 0 && fleet_node_enough(f, node) &&
+           fleet_class_nodes(f, f->node[node].class) >= PEERS_MIN;
 }
 
 int fleet_classes(struct fleet_class_row **list, const struct fleet *f, struct err *err)

@@ -119,12 +119,6 @@ static bool is_found(const struct drain *d, const struct fleet_findings *list, c
     return false;
 }
 
-static bool is_judged(const struct fleet *f, int node)
-{
-    return f->node[node].class >= 0 && fleet_node_enough(f, node) &&
-           fleet_class_nodes(f, f->node[node].class) >= PEERS_MIN;
-}
-
 // Only nodes that we have drained, and that nothing is wrong with now: as comments, for people.
 static void suggest_resume(struct drain *d, const struct fleet_findings *list)
 {
@@ -133,7 +127,7 @@ static void suggest_resume(struct drain *d, const struct fleet_findings *list)
         char reason[256];
         const char *has = reason_of(d, node, reason, sizeof reason);
         if (!has || strncmp(has, OWN_REASON, strlen(OWN_REASON)) != 0 || is_found(d, list, node) ||
-            !is_judged(d->fleet, i))
+            !fleet_node_judged(d->fleet, i))
             continue;
         fputs("# is like its peers now: scontrol update NodeName=", stdout);
         print_word(node);

@@ -701,7 +701,7 @@ void campaigns_free(struct campaigns *all)
 {
     if (!all)
         return;
-    poller_listen(all->poller, NULL, NULL);
+    poller_listen(all->poller, NULL, all);
     while (all->list)
         campaign_drop(all->list);
     if (all->fetch)

@@ -18,6 +18,7 @@
 #include "core/os/child.h"
 #include "fleet/collect/campaign_ingest.h"
 #include "fleet/collect/ingest_wire.h"
+#include "fleet/collect/judged_wire.h"
 
 enum {
     GATHER_MS = 100,
@@ -117,6 +118,7 @@ static int send_wanted(void *ctx, enum fleet_document what, const char *hash, co
 static void refuse(struct gathered *g, const struct err *err)
 {
     g->report.kind = INGEST_REFUSED;
+    g->report.code = err->code;
     snprintf(g->report.text, sizeof g->report.text, "%s", err->text);
     memcpy(g->report.member, err->member, sizeof g->report.member);
 }
@@ -191,15 +193,52 @@ static void put_gone(struct ingest_process *p, const char *node)
 
 // What the store refuses ends the process, as with pages: the collector begins again from what is
 // stored.
+static void refuse_stored(struct gathered *g, const struct err *err)
+{
+    refuse(g, err);
+    if (err->code == ERR_STORAGE || err->code == ERR_UNAVAILABLE || err->code == ERR_DAMAGED)
+        g->failed = err->code;
+}
+
 static void put_campaign_item(struct gathered *g, struct fleet_store *store, const char *body,
                               size_t n)
 {
     struct err err = {0};
-    if (campaign_ingest_put(store, body, n, report_with, &err) == 0)
+    if (campaign_ingest_put(store, body, n, report_with, &err) < 0)
+        refuse_stored(g, &err);
+}
+
+static int report_tally(const struct fleet_tally *judged)
+{
+    return report_item(&(struct ingest_report){.kind = INGEST_COUNTED, .judged = *judged});
+}
+
+static void put_judgement(struct ingest_process *p, struct gathered *g, const char *body, size_t n)
+{
+    struct judged_lists lists CLEANUP(judged_lists_fini);
+    struct fleet_tally judged;
+    struct err err = {0};
+    if (judged_read(&lists, body, n, &err) < 0 ||
+        fleet_store_judge(p->store, &lists.judgement, &judged, &err) < 0 ||
+        report_tally(&judged) < 0)
+        refuse_stored(g, &err);
+}
+
+static void put_mark(struct ingest_process *p, struct gathered *g, const char *body, size_t n)
+{
+    struct ingest_mark mark;
+    struct fleet_tally judged;
+    struct err err = {0};
+    if (n != sizeof mark)
         return;
-    refuse(g, &err);
-    if (err.code == ERR_STORAGE || err.code == ERR_UNAVAILABLE || err.code == ERR_DAMAGED)
-        g->failed = err.code;
+    memcpy(&mark, body, sizeof mark);
+    const struct fleet_mark m = {.id = mark.id,
+                                 .event = mark.event,
+                                 .note = mark.noted ? mark.note : NULL,
+                                 .by = mark.by,
+                                 .now_ms = mark.now_ms};
+    if (fleet_store_mark(p->store, &m, &judged, &err) < 0 || report_tally(&judged) < 0)
+        refuse_stored(g, &err);
 }
 
 static void gather_item(struct ingest_process *p, const struct ingest_head *head, const char *body)
@@ -218,6 +257,10 @@ static void gather_item(struct ingest_process *p, const struct ingest_head *head
         put_document(p, g, body, head->bytes);
     else if (head->kind == INGEST_WHOLE)
         gather_whole(g, body);
+    else if (head->kind == INGEST_JUDGED)
+        put_judgement(p, g, body, head->bytes);
+    else if (head->kind == INGEST_MARK)
+        put_mark(p, g, body, head->bytes);
     else if (head->kind == INGEST_CAMPAIGN) {
         g->report.next = head->after; // its number
         put_campaign_item(g, p->store, body, head->bytes);
@@ -379,8 +422,10 @@ int ingest_main(int argc, char **argv)
     str_to_i64(argv[3], &p->keep_days);
     str_to_i64(argv[4], &archive);
     str_to_i64(argv[5], &p->archive_keep_days);
+    struct fleet_tally judged;
     if (!p->store || fleet_store_feeds(p->store, false, send_place, p, &err) < 0 ||
-        campaign_ingest_load(p->store, report_with, &err) < 0) {
+        campaign_ingest_load(p->store, report_with, &err) < 0 ||
+        fleet_store_counts(p->store, &judged, &err) < 0 || report_tally(&judged) < 0) {
         ingest_fail(&err, false);
         fleet_store_close(p->store);
         return 1;

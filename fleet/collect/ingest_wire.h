@@ -6,20 +6,38 @@
 #include <stdint.h>
 
 #include "fleet/store/archive.h"
+#include "fleet/store/findings.h"
+#include "fleet/store/store.h"
 
 enum {
     INGEST_FD = 3, // of the process
     INGEST_TEXT = 200,
 };
 
-enum ingest_kind { INGEST_PAGE, INGEST_FACTS, INGEST_GONE, INGEST_CAMPAIGN, INGEST_WHOLE };
+enum ingest_kind {
+    INGEST_PAGE,
+    INGEST_FACTS,
+    INGEST_GONE,
+    INGEST_CAMPAIGN,
+    INGEST_WHOLE,
+    INGEST_JUDGED, // a judgement (judged_wire.h)
+    INGEST_MARK,   // struct ingest_mark
+};
+
+struct ingest_mark {
+    int64_t id, now_ms;
+    enum kept_event event;
+    bool noted;
+    char note[KEPT_NOTE_MAX + 1], by[80]; // by: as access_write_client() writes it
+};
 
 // From the process. `kind` says which members count.
 enum ingest_report_kind {
     INGEST_PLACE,   // node, history, next, at_ms, outcome (a twin): at the start, where it stands
+    INGEST_COUNTED, // judged: at the start, and before JUDGED and MARK are confirmed
     INGEST_READY,   // all places were sent
     INGEST_STORED,  // node, outcome, next, more, stored, others, other, history, at_ms: a page
-    INGEST_REFUSED, // node, text, member: what it sent cannot be read or stored
+    INGEST_REFUSED, // node, text, code, member: what it sent cannot be read or stored
     INGEST_WANTED_RUN, // node, next (its number in the feed), run (its number): a whole run
     INGEST_WANTED,     // node, hash: a document of facts that only nodes have
     INGEST_FAILED,     // text, code, opened: the store cannot be used; the process ends
@@ -39,6 +57,7 @@ struct ingest_report {
     int64_t next, at_ms, newest_ms; // at: received; newest: measured, of the page's runs
     char node[64], other[64], history[40], hash[65], version[32];
     char text[INGEST_TEXT];
+    struct fleet_tally judged;
     char member[64];  // REFUSED: at fault
     uint32_t bytes;   // of a body behind it
     const char *body; // of the receiver: valid during its call

@@ -66,8 +66,10 @@ struct poller {
     struct fetch_limits whole_limits;
     bool store_failed_open; // it was opened, and failed when it was written to
     char token[200];
-    poller_report_fn *listener;
-    void *listener_ctx;
+    struct {
+        poller_report_fn *fn; // NULL: none
+        void *ctx;
+    } listeners[POLLER_LISTENERS];
 };
 
 // ---- What became of a node ----------------------------------------------------------------------
@@ -470,6 +472,13 @@ static void store_reported(struct poller *p, const struct ingest_report *r)
     }
 }
 
+static void poller_pass(struct poller *p, const struct ingest_report *r)
+{
+    for (int i = 0; i < POLLER_LISTENERS; i++)
+        if (p->listeners[i].fn)
+            p->listeners[i].fn(p->listeners[i].ctx, r);
+}
+
 static void on_ingest_report(void *ctx, const struct ingest_report *r)
 {
     struct poller *p = ctx;
@@ -481,14 +490,15 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
         whole_wanted(p, r);
     else if (r->kind == INGEST_PLACE && n)
         node_placed(n, r);
+    else if (r->of == INGEST_FACTS && r->kind == INGEST_STORED)
+        p->totals.documents++;
     else if (n && r->of == INGEST_PAGE && r->kind == INGEST_STORED)
         node_stored(n, r);
     else if (n && r->of == INGEST_PAGE)
         node_failed(n, r->text);
     if (r->kind == INGEST_STORED && r->of != INGEST_PAGE)
         p->totals.kept++;
-    if (p->listener)
-        p->listener(p->listener_ctx, r);
+    poller_pass(p, r);
     poller_wake(p);
 }
 
@@ -500,8 +510,7 @@ static void on_ingest_ended(void *ctx, const char *suspect)
     for (int i = 0; i < p->n; i++)
         if (p->nodes[i]->sent)
             node_later(p->nodes[i], 0);
-    if (p->listener)
-        p->listener(p->listener_ctx, NULL);
+    poller_pass(p, NULL);
     struct polled *n = suspect ? find_polled(p, suspect) : NULL;
     if (!n)
         return;
@@ -636,8 +645,13 @@ void poller_totals(const struct poller *p, struct poller_totals *out)
 
 void poller_listen(struct poller *p, poller_report_fn *fn, void *ctx)
 {
-    p->listener = fn;
-    p->listener_ctx = ctx;
+    const void *wanted = fn ? NULL : ctx; // a free place, or its own
+    for (int i = 0; i < POLLER_LISTENERS; i++)
+        if (p->listeners[i].ctx == wanted) {
+            p->listeners[i].fn = fn;
+            p->listeners[i].ctx = fn ? ctx : NULL;
+            return;
+        }
 }
 
 int poller_keep(struct poller *p, const struct ingest_item *item, struct buf *body, struct err *err)

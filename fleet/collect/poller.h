@@ -50,6 +50,7 @@ struct poller_totals {
     int64_t requests, failed, stored; // since the start
     int64_t kept;                     // other things than pages that were stored
     int64_t errors[FETCH_ERRORS];     // why requests failed; [FETCH_OK]: their status
+    int64_t documents;                // stored, since the start
     int in_flight;
     enum store_state store_state;
     int64_t store_since_ms;  // UTC: in this state
@@ -79,7 +80,8 @@ size_t poller_backlog(const struct poller *p); // bytes received and not stored
 // What the process that stores reports about other things than pages; NULL: it has ended, and what
 // was sent and not confirmed is lost.
 typedef void poller_report_fn(void *ctx, const struct ingest_report *r);
-void poller_listen(struct poller *p, poller_report_fn *fn, void *ctx);
+enum { POLLER_LISTENERS = 2 };
+void poller_listen(struct poller *p, poller_report_fn *fn, void *ctx); // fn NULL: ctx is left alone
 // As ingest_send(). ERR_UNAVAILABLE: the store is not ready.
 int poller_keep(struct poller *p, const struct ingest_item *item, struct buf *body,
                 struct err *err);

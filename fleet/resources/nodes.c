@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/peers/peers.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
@@ -82,6 +83,34 @@ static void write_sources(const struct naming *n, struct jsonw *w)
     jsonw_end(w);
 }
 
+static void write_kept(const struct judging_summary *s, struct jsonw *w)
+{
+    const struct kept_counts *c = &s->judged.counts;
+    jsonw_object(w, "findings");
+    jsonw_time(w, "judged", s->judged_ms);
+    jsonw_text(w, "problem", s->problem);
+    jsonw_bool(w, "known", s->counted);
+    jsonw_i64(w, "left_out", s->judged.left_out);
+    jsonw_object(w, "states");
+    for (int i = KEPT_FORMING; i < KEPT_STATES; i++)
+        jsonw_i64(w, kept_states[i].name, c->states[i]);
+    jsonw_end(w);
+    jsonw_object(w, "open");
+    for (int i = 0; i < KEPT_WHATS; i++) {
+        jsonw_object(w, kept_whats[i].name);
+        jsonw_i64(w, "suspect", c->open[i][PEERS_SUSPECT]);
+        jsonw_i64(w, "sure", c->open[i][PEERS_SURE]);
+        jsonw_i64(w, "ungraded", c->open[i][PEERS_FINE]);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+    jsonw_end(w);
+    if (*s->coverage)
+        jsonw_raw(w, "coverage", s->coverage);
+    else
+        jsonw_null(w, "coverage");
+}
+
 int fleetd_status(struct request *q, struct reply *r, struct err *err)
 {
     const struct fleet_services *s = fleet_of(q);
@@ -106,6 +135,8 @@ int fleetd_status(struct request *q, struct reply *r, struct err *err)
     jsonw_i64(&w, "in_flight", t.in_flight);
     jsonw_i64(&w, "backlog_bytes", (int64_t)poller_backlog(s->poller));
     jsonw_i64(&w, "every_s", s->config->every_s);
+    const struct judging_summary findings = judging_summary(s->judging);
+    write_kept(&findings, &w);
     jsonw_end(&w);
     return reply_json(r, 200, &body, err);
 }

@@ -32,3 +32,5 @@ work_fn fleetd_metrics_work;
 // export.c: all values, for other programs
 handler_fn fleetd_export;
 work_fn fleetd_export_work;
+// findings.c: what was found and is kept. Lists in the process that reads, marks in the collector.
+handler_fn fleetd_findings, fleetd_finding, fleetd_finding_mark;

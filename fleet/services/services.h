@@ -3,6 +3,7 @@
 // reads the store; it has nothing else.
 #pragma once
 #include "fleet/campaigns/campaigns.h"
+#include "fleet/collect/judging.h"
 #include "fleet/collect/naming.h"
 #include "fleet/collect/poller.h"
 #include "fleet/store/store.h"
@@ -14,6 +15,7 @@ struct fleet_services {
     struct poller *poller;
     struct naming *naming;
     struct campaigns *campaigns;
+    struct judging *judging;
     struct fleet_store *store;
     int64_t started_ms; // UTC
 };

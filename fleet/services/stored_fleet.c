@@ -51,20 +51,25 @@ static int add_documents(struct fleet_store *store, struct fleet *f, struct err 
     return 0;
 }
 
-struct fleet *stored_fleet_read(const struct request *q, const struct fleet_options *o,
-                                const struct fleet_window *w, struct err *err)
+struct fleet *stored_fleet_of(struct fleet_store *store, const struct fleet_options *o,
+                              const struct fleet_window *w, struct err *err)
 {
-    struct fleet_store *store = fleet_of(q)->store;
-    CLEANUP_NODESET struct nodeset where = {0};
     CLEANUP_FLEET struct fleet *f = fleet_new(o, err);
-    struct fleet_window window = *w;
     struct stored_pages pages = {.fleet = f};
-    bool given;
-    if (!f || where_read(q, &where, &given, err) < 0)
-        return NULL;
-    window.nodes = given ? &where : NULL;
-    if (fleet_store_window(store, &window, add_page, &pages, err) < 0 ||
+    if (!f || fleet_store_window(store, w, add_page, &pages, err) < 0 ||
         add_documents(store, f, err) < 0 || fleet_arrange(f, err) < 0)
         return NULL;
     return steal_ptr(&f);
+}
+
+struct fleet *stored_fleet_read(const struct request *q, const struct fleet_options *o,
+                                const struct fleet_window *w, struct err *err)
+{
+    CLEANUP_NODESET struct nodeset where = {0};
+    struct fleet_window window = *w;
+    bool given;
+    if (where_read(q, &where, &given, err) < 0)
+        return NULL;
+    window.nodes = given ? &where : NULL;
+    return stored_fleet_of(fleet_of(q)->store, o, &window, err);
 }

@@ -11,7 +11,9 @@ enum { STORED_RUNS_MAX = 2000000 }; // for one response; with 30 metrics each th
 // The nodes of ?where=; *out stays empty, and *given false, without it. ERR_INVALID ("where").
 int where_read(const struct request *q, struct nodeset *out, bool *given, struct err *err);
 
-// What of the store is wanted (`nodes` is that of ?where=). NULL and an error; ERR_TOO_LARGE: more
-// than STORED_RUNS_MAX runs.
+// What of the store is wanted. NULL and an error; ERR_TOO_LARGE: more than STORED_RUNS_MAX runs.
+struct fleet *stored_fleet_of(struct fleet_store *store, const struct fleet_options *o,
+                              const struct fleet_window *w, struct err *err);
+// The same for a request: `nodes` of the window is that of its ?where=.
 struct fleet *stored_fleet_read(const struct request *q, const struct fleet_options *o,
                                 const struct fleet_window *w, struct err *err);

@@ -37,7 +37,7 @@ INNER = {
     "core": ("os", "node", "store", "launch", "admission", "results", "run", "upkeep"),
     "http": ("messages", "access", "server"),
     "api": ("services", "resources"),
-    "fleet": ("store", "settings", "collect", "campaigns", "services", "resources"),
+    "fleet": ("judge", "store", "settings", "collect", "campaigns", "services", "resources"),
 }
 
 # One door a library: in each room named, one file includes it; elsewhere none.

@@ -124,23 +124,31 @@ CREATE TABLE day (
   mad BLOB NOT NULL,
   PRIMARY KEY (class, kind, day_ms)
 ) STRICT, WITHOUT ROWID;
--- state: 0 open, 1 acknowledged, 2 fixed
+-- state: 1 forming, 2 open, 3 acknowledged, 4 fixed, 5 closed. grade: 0 none, 1 suspect, 2 sure.
+-- identity: of what and whom, one row each. times: that it was opened. misses: judgements in a row
+-- without it. proof: of its first sight, which another measurement must confirm. Times: 0: never.
 CREATE TABLE finding (
   id INTEGER PRIMARY KEY,
-  node INTEGER NOT NULL DEFAULT 0,
+  identity TEXT NOT NULL UNIQUE,
   what TEXT NOT NULL,
+  node TEXT NOT NULL,
   class TEXT NOT NULL,
-  kind INTEGER NOT NULL DEFAULT 0,
   metric TEXT NOT NULL,
+  text TEXT NOT NULL,
+  state INTEGER NOT NULL,
   grade INTEGER NOT NULL,
   percent REAL,
   lo REAL,
   hi REAL,
-  p REAL,
-  since_ms INTEGER NOT NULL,
-  seen_ms INTEGER NOT NULL,
   times INTEGER NOT NULL,
-  state INTEGER NOT NULL,
+  misses INTEGER NOT NULL,
+  found_ms INTEGER NOT NULL,
+  seen_ms INTEGER NOT NULL,
+  opened_ms INTEGER NOT NULL,
+  closed_ms INTEGER NOT NULL,
+  marked_ms INTEGER NOT NULL,
+  since_ms INTEGER NOT NULL,
+  proof INTEGER NOT NULL,
   "by" TEXT NOT NULL,
   note TEXT NOT NULL,
   evidence TEXT NOT NULL

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A judgement as bytes: from the process that judges through the collector, which does not look
+// into it, to the process that stores. And the states of nodes, which go the other way.
+#pragma once
+#include "base/buf.h"
+#include "fleet/collect/node_states.h"
+#include "fleet/judge/kept_findings.h"
+#include "fleet/store/store.h"
+
+enum {
+    JUDGING_NODES_FD = 3,        // of the process that judges: a memory file of judged_nodes
+    JUDGING_OUT_FD = 4,          // what it writes
+    JUDGED_BYTES_MAX = 64 << 20, // of a judgement
+    JUDGED_SUMMARY_MAX = 1 << 16,
+    JUDGED_WHY = 96,
+};
+
+// A node as the collector sees it now.
+struct judged_node {
+    char name[64], other[64], version[32], why[JUDGED_WHY];
+    enum node_state state;
+    enum fleet_outcome outcome;
+    int64_t skew_ms, seen_ms;
+    bool poisoned, too_old, duplicate, clock_wrong, asleep; // as in struct polled
+};
+
+// What the process writes: this, a summary for GET /v1/fleet/status, then the judgement.
+struct judged_head {
+    uint32_t summary_bytes, body_bytes;
+    char problem[200]; // "": it was made
+};
+
+// The judgement: this, the unseen, the sights.
+void judged_begin(struct buf *out, int n_unseen, int n_seen, int64_t now_ms);
+void judged_add_unseen(struct buf *out, const struct kept_unseen *u);
+void judged_add_sight(struct buf *out, const struct kept_sight *s);
+
+struct judged_lists {
+    struct kept_judgement judgement; // points into the bytes, and here
+    struct kept_sight *seen;         // owned
+    struct kept_unseen *unseen;      // owned
+};
+// The bytes must live as long. ERR_INTERNAL: they are no judgement; ERR_NO_MEMORY.
+int judged_read(struct judged_lists *out, const char *bytes, size_t n, struct err *err);
+void judged_lists_fini(struct judged_lists *l);

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the judging process gets is a copy of the states of nodes, in a memory file; what it writes
+// is passed on unread. One judgement is on the way at most, until it is stored.
+#include "fleet/collect/judging.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "core/os/child.h"
+#include "fleet/collect/judged_wire.h"
+
+enum { JUDGING_PIECE = 1 << 16 };
+
+struct mark_wait {
+    int64_t ticket; // 0: none
+    bool done;
+    struct err err; // code ERR_NONE: it is stored
+    void (*wake)(void *ctx);
+    void *ctx;
+};
+
+struct judging {
+    struct loop *loop;
+    const struct fleetd_config *c;
+    struct poller *poller;
+    struct loop_timer *timer;
+    struct loop_watch *watch;
+    int socket, pidfd; // -1: no process
+    pid_t pid;
+    int64_t started_ms, ended_ms; // monotonic, of the last one; 0: none
+    struct buf in;
+    bool sent;       // a judgement is on its way into the store
+    bool pending;    // something has changed that was not judged
+    int64_t stored;  // runs and documents that the last judgement knew
+    uint64_t states; // hash of what the last judgement knew
+    struct buf coverage, next_coverage;
+    char problem[INGEST_TEXT];
+    struct fleet_tally judged;
+    bool counted;
+    int64_t judged_ms;
+    struct mark_wait marks[MARKS_MAX];
+    int64_t last_ticket, last_done;
+};
+
+// ---- The process --------------------------------------------------------------------------------
+
+static void judging_end(struct judging *j)
+{
+    loop_unwatch(j->watch);
+    j->watch = NULL;
+    fd_cleanup(&j->socket);
+    // By pidfd: once reaped, the number may be another process's.
+    if (j->pidfd >= 0)
+        syscall(SYS_pidfd_send_signal, j->pidfd, SIGKILL, NULL, 0);
+    if (j->pid > 0)
+        waitpid(j->pid, NULL, 0);
+    fd_cleanup(&j->pidfd);
+    j->pid = 0;
+    j->ended_ms = clock_mono_ms();
+    buf_reset(&j->in);
+}
+
+static void judging_failed(struct judging *j, const char *why)
+{
+    snprintf(j->problem, sizeof j->problem, "%s", why);
+    log_event(LOG_LVL_WARN, "judging", "text=\"%s\"", why);
+    j->pending = true;
+    judging_end(j);
+}
+
+static int send_judgement(struct judging *j, const char *body, size_t n, struct err *err)
+{
+    CLEANUP_BUF struct buf item = BUF_INIT;
+    const struct ingest_item head = {.kind = INGEST_JUDGED, .node = ""};
+    buf_add(&item, body, n);
+    if (!buf_ok(&item))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a judgement");
+    return poller_keep(j->poller, &head, &item, err);
+}
+
+static void take_judgement(struct judging *j)
+{
+    struct judged_head head;
+    struct err err = {0};
+    if (j->in.len < sizeof head) {
+        judging_failed(j, "the process that judges has ended without a judgement");
+        return;
+    }
+    memcpy(&head, j->in.data, sizeof head);
+    head.problem[sizeof head.problem - 1] = '\0';
+    if (*head.problem ||
+        j->in.len != sizeof head + (size_t)head.summary_bytes + (size_t)head.body_bytes) {
+        judging_failed(j, *head.problem ? head.problem : "a judgement is not whole");
+        return;
+    }
+    const char *summary = j->in.data + sizeof head;
+    buf_reset(&j->next_coverage);
+    buf_add(&j->next_coverage, summary, head.summary_bytes);
+    if (send_judgement(j, summary + head.summary_bytes, head.body_bytes, &err) < 0) {
+        judging_failed(j, err.text);
+        return;
+    }
+    j->sent = true;
+    j->problem[0] = '\0';
+    judging_end(j);
+}
+
+static void on_judgement(void *ctx, uint32_t events)
+{
+    struct judging *j = ctx;
+    static char bytes[JUDGING_PIECE];
+    (void)events;
+    ssize_t n = recv(j->socket, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        take_judgement(j);
+        return;
+    }
+    buf_add(&j->in, bytes, (size_t)n);
+    if (!buf_ok(&j->in) ||
+        j->in.len > (size_t)JUDGED_BYTES_MAX + JUDGED_SUMMARY_MAX + sizeof(struct judged_head))
+        judging_failed(j, "a judgement is too large");
+}
+
+static int copy_states(const struct judging *j, struct err *err)
+{
+    int n;
+    struct polled *const *nodes = poller_nodes(j->poller, &n);
+    CLEANUP_FD int fd = memfd_create("judging", MFD_CLOEXEC);
+    size_t bytes = (size_t)n * sizeof(struct judged_node);
+    if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0)
+        return err_sys(err, "a memory file of nodes");
+    struct judged_node *list = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (list == MAP_FAILED)
+        return err_sys(err, "a memory file of nodes");
+    for (int i = 0; i < n; i++) {
+        const struct polled *p = nodes[i];
+        struct judged_node *out = &list[i];
+        memcpy(out->name, p->name, sizeof out->name);
+        memcpy(out->other, p->other, sizeof out->other);
+        memcpy(out->version, p->version, sizeof out->version);
+        snprintf(out->why, sizeof out->why, "%.*s", JUDGED_WHY - 1, p->why);
+        out->state = p->state;
+        out->outcome = p->outcome;
+        out->skew_ms = p->skew_ms;
+        out->seen_ms = p->seen_ms;
+        out->poisoned = p->poison_ms != 0;
+        out->too_old = p->too_old;
+        out->duplicate = node_duplicate(p);
+        out->clock_wrong = node_clock_wrong(p);
+        out->asleep = node_asleep(p);
+    }
+    munmap(list, bytes);
+    return steal_fd(&fd);
+}
+
+static int judging_start(struct judging *j, struct err *err)
+{
+    int pair[2];
+    char program[] = "numaprobe-fleetd", option[] = "--judge", where[512];
+    char *argv[] = {program, option, where, NULL};
+    CLEANUP_FD int nodes = copy_states(j, err);
+    if (nodes < 0)
+        return -1;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_sys(err, "socketpair");
+    CLEANUP_FD int theirs = pair[1];
+    j->socket = pair[0];
+    const struct child_fd fds[] = {{nodes, JUDGING_NODES_FD}, {theirs, JUDGING_OUT_FD}};
+    snprintf(where, sizeof where, "%s", j->c->store);
+    errno = child_exec(&j->pid, argv, fds, COUNT_OF(fds), false);
+    if (errno) {
+        j->pid = 0;
+        return err_sys(err, "starting the process that judges");
+    }
+    j->pidfd = (int)syscall(SYS_pidfd_open, j->pid, 0);
+    if (j->pidfd < 0)
+        return err_sys(err, "pidfd_open");
+    j->watch = loop_watch_fd(j->loop, j->socket, EPOLLIN, on_judgement, j, err);
+    return j->watch ? 0 : -1;
+}
+
+// ---- When ---------------------------------------------------------------------------------------
+
+// What a judgement says of nodes without reading their runs changes only with this.
+static uint64_t states_hash(const struct judging *j)
+{
+    int n;
+    struct polled *const *nodes = poller_nodes(j->poller, &n);
+    uint64_t hash = 0;
+    for (int i = 0; i < n; i++) {
+        const int64_t of[] = {nodes[i]->state,          nodes[i]->outcome,
+                              nodes[i]->poison_ms,      nodes[i]->too_old,
+                              node_duplicate(nodes[i]), node_clock_wrong(nodes[i]),
+                              node_asleep(nodes[i])};
+        hash = 31 * hash + hash_bytes(of, sizeof of);
+    }
+    return hash;
+}
+
+static bool judging_due(const struct judging *j, const struct poller_totals *t, uint64_t states)
+{
+    return !j->ended_ms || j->pending || t->stored + t->documents != j->stored ||
+           states != j->states || j->judged.counts.unsettled ||
+           clock_mono_ms() - j->started_ms >= (int64_t)JUDGING_HOUR_S * 1000;
+}
+
+static void on_round(void *ctx, uint32_t events)
+{
+    struct judging *j = ctx;
+    struct poller_totals t;
+    struct err err = {0};
+    int n;
+    (void)events;
+    loop_timer_set(j->timer, j->c->every_s * 1000);
+    poller_nodes(j->poller, &n);
+    poller_totals(j->poller, &t);
+    if (j->pid) {
+        if (clock_mono_ms() - j->started_ms > (int64_t)JUDGING_LIMIT_S * 1000)
+            judging_failed(j, "a judgement took too long");
+        return;
+    }
+    uint64_t states = states_hash(j);
+    if (j->sent || t.store_state != STORE_READY || !n || !judging_due(j, &t, states))
+        return;
+    j->started_ms = clock_mono_ms();
+    j->pending = false;
+    j->stored = t.stored + t.documents;
+    j->states = states;
+    if (judging_start(j, &err) < 0)
+        judging_failed(j, err.text);
+}
+
+// ---- What the process that stores reports -------------------------------------------------------
+
+static void mark_done(struct judging *j, enum err_code code, const char *text)
+{
+    struct mark_wait *m = &j->marks[++j->last_done % MARKS_MAX];
+    m->done = true;
+    m->err = (struct err){0};
+    if (code)
+        err_set(&m->err, code, code == ERR_NOT_FOUND ? "id" : "state", "%s", text);
+    if (m->wake)
+        m->wake(m->ctx);
+}
+
+static void judgement_done(struct judging *j, const struct ingest_report *r)
+{
+    j->sent = false;
+    if (r->kind != INGEST_STORED) {
+        judging_failed(j, r->text);
+        return;
+    }
+    struct buf was = j->coverage;
+    j->coverage = j->next_coverage;
+    j->next_coverage = was;
+    j->judged_ms = clock_wall_ms();
+}
+
+// What was sent is lost.
+static void judging_lost(struct judging *j)
+{
+    j->pending |= j->sent;
+    j->sent = false;
+    while (j->last_done < j->last_ticket)
+        mark_done(j, ERR_UNAVAILABLE, "the process that stores has ended; try again");
+}
+
+static void judging_report(void *ctx, const struct ingest_report *r)
+{
+    struct judging *j = ctx;
+    if (!r) {
+        judging_lost(j);
+        return;
+    }
+    bool confirmed = r->kind == INGEST_STORED || r->kind == INGEST_REFUSED;
+    if (r->kind == INGEST_COUNTED) {
+        j->judged = r->judged;
+        j->counted = true;
+    } else if (confirmed && r->of == INGEST_JUDGED)
+        judgement_done(j, r);
+    else if (confirmed && r->of == INGEST_MARK)
+        mark_done(j, r->kind == INGEST_STORED ? ERR_NONE : r->code, r->text);
+}
+
+// ---- Marks --------------------------------------------------------------------------------------
+
+int64_t judging_mark(struct judging *j, const struct ingest_mark *m, struct err *err)
+{
+    CLEANUP_BUF struct buf item = BUF_INIT;
+    const struct ingest_item head = {.kind = INGEST_MARK, .node = ""};
+    if (j->last_ticket - j->last_done >= MARKS_MAX)
+        return err_set(err, ERR_UNAVAILABLE, "store", "too many changes wait for the store");
+    buf_add(&item, m, sizeof *m);
+    if (!buf_ok(&item))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a change");
+    if (poller_keep(j->poller, &head, &item, err) < 0)
+        return -1;
+    int64_t ticket = ++j->last_ticket;
+    j->marks[ticket % MARKS_MAX] = (struct mark_wait){.ticket = ticket};
+    return ticket;
+}
+
+int judging_marked(const struct judging *j, int64_t ticket, struct err *err)
+{
+    const struct mark_wait *m = &j->marks[ticket % MARKS_MAX];
+    if (m->ticket == ticket && !m->done)
+        return 0;
+    if (m->ticket == ticket && m->err.code == ERR_NONE)
+        return 1;
+    *err = m->err;
+    return m->ticket == ticket ? -1 : err_set(err, ERR_UNAVAILABLE, "store", "it is not known");
+}
+
+void judging_mark_wake(struct judging *j, int64_t ticket, void (*wake)(void *ctx), void *ctx)
+{
+    struct mark_wait *m = &j->marks[ticket % MARKS_MAX];
+    if (m->ticket != ticket)
+        return;
+    m->wake = wake;
+    m->ctx = ctx;
+}
+
+// ---- Life ---------------------------------------------------------------------------------------
+
+struct judging_summary judging_summary(const struct judging *j)
+{
+    return (struct judging_summary){.judged = j->judged,
+                                    .counted = j->counted,
+                                    .coverage = buf_text(&j->coverage),
+                                    .judged_ms = j->judged_ms,
+                                    .problem = j->problem};
+}
+
+struct judging *judging_new(struct loop *loop, const struct fleetd_config *c, struct poller *p,
+                            struct err *err)
+{
+    struct judging *j = calloc(1, sizeof *j);
+    if (!j) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for the judge");
+        return NULL;
+    }
+    *j = (struct judging){.loop = loop, .c = c, .poller = p, .socket = -1, .pidfd = -1};
+    j->timer = loop_timer_new(loop, on_round, j, err);
+    if (!j->timer) {
+        free(j);
+        return NULL;
+    }
+    poller_listen(p, judging_report, j);
+    loop_timer_set(j->timer, 1000 * (c->every_s < JUDGING_FIRST_S ? c->every_s : JUDGING_FIRST_S));
+    return j;
+}
+
+void judging_free(struct judging *j)
+{
+    if (!j)
+        return;
+    poller_listen(j->poller, NULL, j);
+    judging_end(j);
+    loop_timer_free(j->timer);
+    buf_free(&j->in);
+    buf_free(&j->coverage);
+    buf_free(&j->next_coverage);
+    free(j);
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judges the fleet after each sweep in which something was stored, after states of nodes changed,
+// and at least hourly. A process of its own reads the store and judges (fleet/judging_main.c); the
+// process that stores merges the result into the findings that are kept.
+#pragma once
+#include "fleet/collect/poller.h"
+
+enum {
+    JUDGING_HOUR_S = 3600, // judged at least as often
+    JUDGING_FIRST_S = 10,  // after the start, if `every` is longer
+    JUDGING_LIMIT_S = 60,  // a process that takes longer is ended
+    MARKS_MAX = 256,       // people's marks that wait for the store
+    MARK_WAIT_MS = 20000,
+};
+
+struct judging;
+// Borrows all. A judgement begins when the poller has nodes.
+struct judging *judging_new(struct loop *loop, const struct fleetd_config *c, struct poller *p,
+                            struct err *err);
+void judging_free(struct judging *j); // before the poller; NULL is fine
+
+struct judging_summary {
+    struct fleet_tally judged; // of the findings that are stored
+    bool counted;              // it is known
+    const char *coverage;      // a JSON object; "": no judgement yet. Borrowed until the next one
+    int64_t judged_ms;         // UTC: the last one that was stored; 0: none yet
+    const char *problem;       // why the last one failed; "": it did not
+};
+struct judging_summary judging_summary(const struct judging *j);
+
+// A person's mark goes to the process that stores. Returns its ticket. ERR_UNAVAILABLE: too many
+// wait.
+int64_t judging_mark(struct judging *j, const struct ingest_mark *m, struct err *err);
+// 1: it is stored; 0: it waits; -1 and an error.
+int judging_marked(const struct judging *j, int64_t ticket, struct err *err);
+// `wake` is called once the ticket is no longer waiting; NULL: no more.
+void judging_mark_wake(struct judging *j, int64_t ticket, void (*wake)(void *ctx), void *ctx);

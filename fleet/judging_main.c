@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// Started by fleet/collect/judging.c. What nodes measured is judged by the function that
+// /v1/fleet/outliers uses; what they respond comes from the collector. Of a node that was not
+// judged or has not responded yet nothing is said, so that its findings stay.
+#include "fleet/judging_main.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analysis/peers/fleet_findings_text.h"
+#include "analysis/peers/fleet_view.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "fleet/collect/judged_wire.h"
+#include "fleet/services/coverage.h"
+#include "fleet/services/stored_fleet.h"
+#include "http/server/worker_process.h"
+
+enum {
+    REINSTALLED_DAYS = 7, // so long it is worth knowing
+};
+#define DAY_MS ((int64_t)86400 * 1000)
+#define UNKNOWN ((double)NAN)
+
+struct judging_feeds { // of one node
+    int64_t open_ms;   // first page of its history; 0: it has none
+    bool closed;       // it had another one
+};
+
+struct judging_work {
+    struct fleet_store *store;
+    struct fleet *fleet;
+    const struct judged_node *nodes; // by name
+    struct judging_feeds *feeds;     // [node]; owned
+    int n;
+    struct buf unseen, sights, text, evidence;
+    int n_unseen, n_seen;
+    int64_t now_ms;
+};
+
+static int by_judged_name(const void *key, const void *entry)
+{
+    return strcmp(key, ((const struct judged_node *)entry)->name);
+}
+
+static const struct judged_node *judged_find(const struct judging_work *w, const char *name)
+{
+    return w->n ? bsearch(name, w->nodes, (size_t)w->n, sizeof *w->nodes, by_judged_name) : NULL;
+}
+
+static void add_unseen(struct judging_work *w, const char *name, unsigned about)
+{
+    judged_add_unseen(&w->unseen, &(struct kept_unseen){name, about});
+    w->n_unseen++;
+}
+
+// Text and evidence are those of w, which are empty again afterwards.
+static void add_sight(struct judging_work *w, struct kept_sight *s)
+{
+    char text[KEPT_TEXT_MAX + 1];
+    snprintf(text, sizeof text, "%s", buf_text(&w->text));
+    for (size_t n = strlen(text); n && !str_utf8_valid(text, n);)
+        text[--n] = '\0'; // it was cut within a character
+    s->text = text;
+    s->evidence = buf_text(&w->evidence);
+    judged_add_sight(&w->sights, s);
+    w->n_seen++;
+    buf_reset(&w->text);
+    buf_reset(&w->evidence);
+}
+
+// ---- What nodes measured ------------------------------------------------------------------------
+
+// When the oldest run was measured that a node is judged by.
+static int64_t oldest_run(const struct fleet *f, int node, int probe)
+{
+    for (int i = 0; i < f->node[node].n; i++) {
+        const struct fleet_series *s = &f->one[f->node[node].series[i]];
+        int last = (s->n < NEWEST_RUNS ? s->n : NEWEST_RUNS) - 1;
+        if (s->probe == probe && last >= 0)
+            return s->runs[last].measured_ms;
+    }
+    return 0;
+}
+
+static void add_judged(struct judging_work *w, const struct fleet_finding *one)
+{
+    static const enum kept_what kinds[FINDING_KINDS] = {[FINDING_OUTLIER] = KEPT_OUTLIER,
+                                                        [FINDING_SLOWER] = KEPT_SLOWER,
+                                                        [FINDING_GROUP] = KEPT_GROUP};
+    const struct fleet *f = w->fleet;
+    bool group = one->what == FINDING_GROUP;
+    struct kept_sight s = {.what = kinds[one->what],
+                           .grade = (int)one->grade,
+                           .node = group ? "" : f->nodes.list[one->nodes[0]],
+                           .class = f->classes.list[one->class],
+                           .metric = one->metric,
+                           .percent = one->percent,
+                           .lo = one->lo,
+                           .hi = one->hi,
+                           .since_ms = one->since_ms,
+                           .oldest = INT64_MAX};
+    for (int i = 0; i < one->n_nodes; i++) {
+        int64_t newest = f->node[one->nodes[i]].newest_ms;
+        int64_t oldest = oldest_run(f, one->nodes[i], one->probe);
+        s.proof = newest > s.proof ? newest : s.proof;
+        s.oldest = oldest < s.oldest ? oldest : s.oldest;
+    }
+    struct jsonw json = jsonw_to(&w->evidence);
+    fleet_finding_sentence(one, f, &w->text);
+    fleet_finding_write_json(one, f, &json, NULL);
+    add_sight(w, &s);
+}
+
+static int judge_measured(struct judging_work *w, struct err *err)
+{
+    const struct fleet *f = w->fleet;
+    struct fleet_findings list = {0};
+    CLEANUP_MEM int *judged = calloc((size_t)f->classes.n + 1, sizeof *judged);
+    if (!judged)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to judge");
+    if (fleet_findings_find(&list, f, err) < 0)
+        return -1;
+    for (int i = 0; i < list.n; i++)
+        add_judged(w, &list.list[i]);
+    fleet_findings_fini(&list);
+    for (int i = 0; i < f->nodes.n; i++) {
+        if (f->node[i].class >= 0 && fleet_node_enough(f, i))
+            judged[f->node[i].class]++;
+        if (!fleet_node_judged(f, i))
+            add_unseen(w, f->nodes.list[i], ABOUT_VERDICT);
+    }
+    for (int i = 0; i < f->classes.n; i++)
+        if (judged[i] < PEERS_MIN)
+            add_unseen(w, f->classes.list[i], ABOUT_CLASS);
+    return 0;
+}
+
+// ---- What nodes respond -------------------------------------------------------------------------
+
+static int note_feed(void *ctx, const struct fleet_feed *feed, struct err *err)
+{
+    struct judging_work *w = ctx;
+    const struct judged_node *n = judged_find(w, feed->name);
+    (void)err;
+    if (!n || !*feed->history)
+        return 0;
+    struct judging_feeds *of = &w->feeds[n - w->nodes];
+    if (feed->state == FLEET_FEED_CLOSED)
+        of->closed = true;
+    else
+        of->open_ms = feed->first_ms;
+    return 0;
+}
+
+// The sentence is in w->text.
+static void add_fact(struct judging_work *w, const struct judged_node *n, enum kept_what what,
+                     int64_t since_ms)
+{
+    struct kept_sight s = {.what = what,
+                           .grade = PEERS_SURE,
+                           .node = n->name,
+                           .class = "",
+                           .metric = "",
+                           .percent = UNKNOWN,
+                           .lo = UNKNOWN,
+                           .hi = UNKNOWN,
+                           .since_ms = since_ms,
+                           .proof = w->now_ms,
+                           // A node that does not respond shows nothing new.
+                           .oldest = n->state == NODE_UP ? w->now_ms : 0};
+    struct jsonw json = jsonw_to(&w->evidence);
+    jsonw_object(&json, NULL);
+    jsonw_text(&json, "problem", n->why);
+    jsonw_text(&json, "outcome", fleet_outcomes[n->outcome].name);
+    jsonw_text(&json, "other", n->other);
+    jsonw_time(&json, "received", n->seen_ms);
+    jsonw_i64(&json, "skew_ms", n->skew_ms);
+    jsonw_text(&json, "version", n->version);
+    jsonw_end(&json);
+    add_sight(w, &s);
+}
+
+static void judge_outcome(struct judging_work *w, const struct judged_node *n)
+{
+    static const int kinds[FLEET_OUTCOMES] = {[FLEET_TWIN] = KEPT_TWIN,
+                                              [FLEET_ALIEN] = KEPT_ALIEN,
+                                              [FLEET_REWOUND] = KEPT_REWOUND,
+                                              [FLEET_GARBLED] = KEPT_POISON,
+                                              [FLEET_CROWDED] = KEPT_POISON};
+    if (!kinds[n->outcome])
+        return;
+    buf_fmt(&w->text, "%s: %s", n->name, fleet_outcomes[n->outcome].text);
+    if (*n->other)
+        buf_fmt(&w->text, " (%s)", n->other);
+    add_fact(w, n, (enum kept_what)kinds[n->outcome], 0);
+}
+
+static void judge_age(struct judging_work *w, const struct judged_node *n)
+{
+    int at = interned_find(&w->fleet->nodes, n->name);
+    int64_t newest_ms = at < 0 ? 0 : w->fleet->node[at].newest_ms;
+    if (!newest_ms || fleet_node_fresh(w->fleet, at))
+        return;
+    buf_fmt(&w->text, "%s: its newest run was measured %lld days ago", n->name,
+            (long long)((w->now_ms - newest_ms) / DAY_MS));
+    add_fact(w, n, KEPT_STALE, newest_ms);
+}
+
+static void judge_responding(struct judging_work *w, const struct judged_node *n)
+{
+    judge_outcome(w, n);
+    judge_age(w, n);
+    if (n->clock_wrong) {
+        buf_fmt(&w->text, "%s: its clock is %lld s %s", n->name,
+                (long long)llabs(n->skew_ms) / 1000, n->skew_ms > 0 ? "ahead" : "behind");
+        add_fact(w, n, KEPT_CLOCK, 0);
+    }
+}
+
+static void judge_node(struct judging_work *w, const struct judged_node *n,
+                       const struct judging_feeds *feeds)
+{
+    if (n->state == NODE_GONE)
+        return;
+    if (n->poisoned) {
+        buf_fmt(&w->text, "%s: its page ended the process that reads it", n->name);
+        add_fact(w, n, KEPT_POISON, 0);
+    }
+    if (feeds->closed && feeds->open_ms > w->now_ms - REINSTALLED_DAYS * DAY_MS) {
+        buf_fmt(&w->text, "%s: it was reinstalled, and has a new history", n->name);
+        add_fact(w, n, KEPT_REINSTALLED, feeds->open_ms);
+    }
+    if (n->duplicate) {
+        buf_fmt(&w->text, "%s: two machines respond under its name", n->name);
+        add_fact(w, n, KEPT_DUPLICATE, 0);
+    }
+    if (n->too_old) {
+        buf_fmt(&w->text, "%s: its numaprobe (%s) is too old for the collector", n->name,
+                *n->version ? n->version : "version not known");
+        add_fact(w, n, KEPT_VERSION, 0);
+    }
+    if (n->state == NODE_UP)
+        judge_responding(w, n);
+    else
+        add_unseen(w, n->name, ABOUT_FACTS);
+    if (n->state == NODE_DOWN && !n->asleep) {
+        buf_fmt(&w->text, "%s does not respond: %s", n->name, n->why);
+        add_fact(w, n, KEPT_DOWN, n->seen_ms);
+    }
+}
+
+static int judge_responded(struct judging_work *w, struct err *err)
+{
+    w->feeds = calloc((size_t)w->n + 1, sizeof *w->feeds);
+    if (!w->feeds)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to judge");
+    if (fleet_store_feeds(w->store, true, note_feed, w, err) < 0)
+        return -1;
+    for (int i = 0; i < w->n; i++)
+        judge_node(w, &w->nodes[i], &w->feeds[i]);
+    return 0;
+}
+
+// ---- The process --------------------------------------------------------------------------------
+
+static int write_whole(const void *data, size_t n)
+{
+    const char *at = data;
+    while (n) {
+        ssize_t did = write(JUDGING_OUT_FD, at, n);
+        if (did < 0 && errno == EINTR)
+            continue;
+        if (did <= 0)
+            return -1;
+        at += did;
+        n -= (size_t)did;
+    }
+    return 0;
+}
+
+static int write_judgement(struct judging_work *w, struct err *err)
+{
+    CLEANUP_BUF struct buf head = BUF_INIT, summary = BUF_INIT;
+    struct judged_head first = {0};
+    if (coverage_write(w->fleet, w->nodes, w->n, &summary, err) < 0)
+        return -1;
+    judged_begin(&head, w->n_unseen, w->n_seen, w->now_ms);
+    size_t n = head.len + w->unseen.len + w->sights.len;
+    if (!buf_ok(&head) || !buf_ok(&w->unseen) || !buf_ok(&w->sights) || !buf_ok(&summary))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a judgement");
+    if (n > JUDGED_BYTES_MAX || summary.len > JUDGED_SUMMARY_MAX)
+        return err_set(err, ERR_TOO_LARGE, "", "a judgement of more than %d MiB",
+                       JUDGED_BYTES_MAX >> 20);
+    first.summary_bytes = (uint32_t)summary.len;
+    first.body_bytes = (uint32_t)n;
+    return write_whole(&first, sizeof first) < 0 || write_whole(summary.data, summary.len) < 0 ||
+                   write_whole(head.data, head.len) < 0 ||
+                   write_whole(w->unseen.data, w->unseen.len) < 0 ||
+                   write_whole(w->sights.data, w->sights.len) < 0
+               ? err_sys(err, "writing a judgement")
+               : 0;
+}
+
+// The nodes as the collector wrote them into a memory file.
+static int map_nodes(struct judging_work *w, struct err *err)
+{
+    struct stat st;
+    if (fstat(JUDGING_NODES_FD, &st) < 0)
+        return err_sys(err, "the states of the nodes");
+    w->n = (int)((size_t)st.st_size / sizeof *w->nodes);
+    if (!w->n)
+        return 0;
+    void *nodes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, JUDGING_NODES_FD, 0);
+    if (nodes == MAP_FAILED)
+        return err_sys(err, "the states of the nodes");
+    w->nodes = nodes;
+    return 0;
+}
+
+static int judging_run(struct judging_work *w, const char *where, struct err *err)
+{
+    struct fleet_options o = FLEET_DEFAULTS;
+    o.now_ms = w->now_ms = clock_wall_ms();
+    w->store = fleet_store_open(where, FLEET_STORE_READ, err);
+    const struct fleet_window window = {.newest = o.runs_max};
+    w->fleet = w->store ? stored_fleet_of(w->store, &o, &window, err) : NULL;
+    return !w->fleet || map_nodes(w, err) < 0 || judge_measured(w, err) < 0 ||
+                   judge_responded(w, err) < 0
+               ? -1
+               : write_judgement(w, err);
+}
+
+int judging_main(int argc, char **argv)
+{
+    struct judging_work w = {0};
+    struct err err = {0};
+    if (argc != 3 || !worker_process_limit())
+        return 2;
+    int rc = judging_run(&w, argv[2], &err);
+    if (rc < 0) {
+        struct judged_head failed = {0};
+        snprintf(failed.problem, sizeof failed.problem, "%s", err.text);
+        write_whole(&failed, sizeof failed);
+    }
+    fleet_store_close(w.store);
+    fleet_cleanup(&w.fleet);
+    free(w.feeds);
+    buf_free(&w.unseen);
+    buf_free(&w.sights);
+    buf_free(&w.text);
+    buf_free(&w.evidence);
+    return rc < 0;
+}

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings that numaprobe-fleetd keeps, over virtual nodes (tests/fleet/vnodes) whose truth is known."""
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import time
+
+from conftest import until
+from test_fleet import Fleet
+from test_fleetd import collect  # noqa: F401: a fixture
+
+WHOLE = {"id", "what", "grade", "node", "class", "text", "metric", "percent", "lo", "hi", "since", "found", "seen", "opened",
+         "closed", "marked", "times", "state", "note", "by", "evidence"}
+
+
+def findings(c, query=""):
+    return c.get(f"/v1/fleet/findings{query}")["findings"]
+
+
+def found(c, what, node=None, state="open"):
+    """The finding of this kind about this node, once it is there."""
+    until(lambda: c.status()["store_ready"], timeout=60)
+    query = f"?what={what}&state={state}" + (f"&node={node}" if node else "")
+    return until(lambda: next(iter(findings(c, query)), None), timeout=60)
+
+
+def put(c, number, **body):
+    """By the Unix socket, as the account that runs the collector: over TCP it takes a token."""
+    connection = http.client.HTTPConnection("localhost")
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(f"{c.home}/run/numaprobe-fleetd.sock")
+    with contextlib.closing(connection):
+        connection.request("PUT", f"/v1/fleet/findings/{number}", json.dumps(body), {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        return response.status, json.load(response)
+
+
+def judged(c):
+    """The first judgement after a start is stored."""
+    return until(lambda: c.status()["findings"]["judged"], timeout=60)
+
+
+def test_a_slow_node_is_a_finding_with_its_evidence(collect):  # noqa: F811
+    c = collect(100, "--runs=8").start()
+    c.wait_up(100)
+    bad = {n["node"] for n in c.fleet.truth["world"]["nodes"] if n["bad"]}
+    def complete():
+        kept = findings(c) + findings(c, "?state=forming")
+        verdict = {f["node"]: f for f in c.get("/v1/fleet/outliers")["findings"]}
+        return {f["node"]: f["evidence"] for f in kept} == verdict and kept
+    kept = until(complete, timeout=60)  # documents of facts come after the runs
+    assert {f["node"] for f in kept} >= bad
+    for f in kept:
+        worst = f["evidence"]["worst"]
+        assert set(f) == WHOLE and f["what"] == "outlier" and f["grade"] == f["evidence"]["grade"], f
+        assert (f["state"], f["times"]) == (("open", 1) if f["grade"] == "sure" else ("forming", 0)), "only what is sure opens at once"
+        assert (f["metric"], f["percent"]) == (worst["metric"], worst["percent"]) and f["node"] in f["text"]
+        assert c.get(f"/v1/fleet/findings/{f['id']}") == f
+    sure = sum(f["grade"] == "sure" for f in kept)
+    judged(c)
+    status = c.status()
+    assert status["findings"]["open"]["outlier"] == {"suspect": 0, "sure": sure, "ungraded": 0}
+    assert status["findings"]["states"]["open"] == sure > 0 and status["findings"]["problem"] == ""
+    [covered] = status["coverage"]["classes"]
+    assert (covered["known"], covered["up"], covered["fresh"], covered["enough_runs"]) == (100, 100, 100, 100)
+    assert status["coverage"]["unmeasured"] == 0 and 0 <= status["coverage"]["staleness_s"]["median"] < 86400
+
+
+def test_a_mark_stays_over_restarts_and_kills(collect):  # noqa: F811
+    c = collect(30, "--runs=8", "--bad=1").start()
+    number = found(c, "outlier")["id"]
+    status, body = put(c, number, state="acknowledged", note="DIMM ordered")
+    assert (status, body["state"], body["note"]) == (200, "acknowledged", "DIMM ordered"), body
+    for kill in (lambda: os.kill(c.child("--ingest"), signal.SIGKILL), lambda: os.kill(c.child("--work"), signal.SIGKILL),
+                 lambda: (c.process.kill(), c.process.wait(), c.start(), judged(c)), lambda: (c.stop(), c.start(), judged(c))):
+        c.get(f"/v1/fleet/findings/{number}")
+        kill()
+        until(lambda: c.status()["store_ready"], timeout=60)
+        f = c.get(f"/v1/fleet/findings/{number}")
+        assert (f["state"], f["note"], f["times"]) == ("acknowledged", "DIMM ordered", 1), f
+    assert f["by"] == body["by"] and f["marked"]
+    assert put(c, number, state="open")[0] == 200
+    f = c.get(f"/v1/fleet/findings/{number}")
+    assert (f["state"], f["note"]) == ("open", "DIMM ordered"), "without a note the note stays"
+    assert put(c, number, state="fixed", note="")[0] == 200
+    c.stop()
+    c.start()
+    judged(c)
+    f = c.get(f"/v1/fleet/findings/{number}")
+    assert (f["state"], f["note"]) == ("fixed", ""), "what was measured before says nothing of the repair"
+    assert len(c.rows("SELECT id FROM finding WHERE what = 'outlier'")) == 1
+
+
+def test_a_repaired_node_closes_its_finding(collect):  # noqa: F811
+    c = collect(30, "--runs=8", "--bad=1").start()
+    f = found(c, "outlier")
+    c.stop()
+    c.fleet.close()
+    # The same nodes with new histories: their machines were repaired and reinstalled.
+    c.fleet = Fleet(c.fleet.home, 30, "--runs=8", "--bad=0", "--seed=7")
+    c.options = [o for o in c.options if not o.startswith("--url=")] + [f"--url=http://%h:{c.fleet.port}"]
+    c.start()
+    closed = found(c, "outlier", f["node"], "closed")
+    assert closed["id"] == f["id"] and closed["closed"] and closed["times"] == 1
+    status, problem = put(c, f["id"], state="acknowledged")
+    assert status == 409 and problem["member"] == "state", "nothing is left to acknowledge"
+    assert len(until(lambda: (r := findings(c, "?what=reinstalled")) and len(r) == 30 and r, timeout=60)) == 30
+
+
+def test_what_nodes_respond_is_found_and_closes_by_itself(collect):  # noqa: F811
+    faults = "node06 refuses; node02 copy; node03 clock=300; node04 name; node05 clock=300 0-8"
+    c = collect(20, "--bad=0", f"--faults={faults}").start()
+    assert "does not respond" in found(c, "down", "node06")["text"]
+    assert "ahead" in found(c, "clock", "node03")["text"]
+    assert found(c, "alien", "node04")["evidence"]["other"]
+    twins = until(lambda: len(t := findings(c, "?what=twin")) == 2 and t, timeout=60)
+    assert {t["node"]: t["evidence"]["other"] for t in twins} == {"node01": "node02", "node02": "node01"}
+    assert found(c, "clock", "node05", "closed")["opened"], "the clock is right again"
+    assert all(f["grade"] == "sure" and f["class"] is None and f["metric"] is None for f in findings(c))
+    before = {f["id"]: f["times"] for f in findings(c)}
+    c.process.kill()
+    c.process.wait()
+    c.start()
+    judged(c)
+    after = {f["id"]: f["times"] for f in findings(c)}
+    assert after == before, "what is not known after a restart closes nothing, and opens nothing again"
+
+
+def test_lists_are_filtered_paged_and_refuse_what_they_do_not_know(collect):  # noqa: F811
+    c = collect(12, "--faults=node[01-07] refuses").start()
+    found(c, "down")
+    until(lambda: len(findings(c, "?what=down")) == 7, timeout=60)
+    pages, cursor = [], ""
+    while cursor is not None:
+        page = c.get(f"/v1/fleet/findings?limit=3{cursor and f'&cursor={cursor}'}")
+        pages.append([f["id"] for f in page["findings"]])
+        cursor = page["next"]
+    assert [len(p) for p in pages] == [3, 3, 1] and sum(pages, []) == sorted(sum(pages, []), reverse=True)
+    assert {f["node"] for f in findings(c, "?where=node[02-03],x")} == {"node02", "node03"}
+    assert findings(c, "?state=closed") == [] and findings(c, "?node=node12") == []
+    for query, member in (("state=asleep", "state"), ("what=tired", "what"), ("limit=0", "limit"), ("where=n[1-", "where"),
+                          ("cursor=x", "cursor")):
+        status, problem = c.problem(f"/v1/fleet/findings?{query}")
+        assert status in (400, 422) and problem["member"] == member, (query, status, problem)
+    assert c.problem("/v1/fleet/findings/999")[0] == 404
+    number = findings(c)[0]["id"]
+    for body, status, member in (({"state": "closed"}, 422, "state"), ({}, 422, "state"), ({"state": "open", "x": 1}, 422, "x"),
+                                 ({"state": "open", "note": "n" * 501}, 422, "note"), ({"state": "open", "note": 7}, 422, "note")):
+        got, problem = put(c, number, **body)
+        assert (got, problem["member"]) == (status, member), (body, problem)
+    status, problem = put(c, 999, state="fixed")
+    assert (status, problem["member"]) == (404, "id"), problem
+
+
+def test_a_judge_that_is_killed_is_started_again(collect):  # noqa: F811
+    c = collect(300, "--runs=30").start()
+    killed = 0
+    deadline = time.monotonic() + 60
+    while killed < 2 and time.monotonic() < deadline:
+        try:
+            os.kill(c.child("--judge"), signal.SIGKILL)
+            killed += 1
+        except (StopIteration, FileNotFoundError, ProcessLookupError):
+            c.status()
+    assert killed == 2
+    assert until(lambda: (s := c.status())["findings"]["judged"] and not s["findings"]["problem"] and s, timeout=60)
+    assert found(c, "outlier")
