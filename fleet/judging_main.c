@@ -246,7 +246,7 @@ static void judge_node(struct judging_work *w, const struct judged_node *n,
                 *n->version ? n->version : "version not known");
         add_fact(w, n, KEPT_VERSION, 0);
     }
-    if (n->state == NODE_UP)
+    if (n->state == NODE_UP && !n->asleep)
         judge_responding(w, n);
     else
         add_unseen(w, n->name, ABOUT_FACTS);
