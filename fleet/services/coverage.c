@@ -42,13 +42,13 @@ static void cover_node(struct coverage *c, const struct judged_node *n)
     c->ages[c->n_ages++] = f->o.now_ms - f->node[at].newest_ms;
 }
 
-static int by_age(const void *a, const void *b)
+static int by_staleness(const void *a, const void *b)
 {
     const int64_t *x = a, *y = b;
     return (*x > *y) - (*x < *y);
 }
 
-static void write_ages(const struct coverage *c, struct jsonw *w)
+static void write_staleness(const struct coverage *c, struct jsonw *w)
 {
     static const struct {
         const char *name;
@@ -71,7 +71,7 @@ static void write_coverage(const struct coverage *c, const struct fleet_class_ro
     jsonw_object(w, NULL);
     jsonw_time(w, "judged", c->f->o.now_ms);
     jsonw_i64(w, "unmeasured", c->unmeasured);
-    write_ages(c, w);
+    write_staleness(c, w);
     jsonw_array(w, "classes");
     for (int i = 0; i < n && i < COVERAGE_CLASSES_MAX; i++) {
         const struct covered_class *of = &c->classes[rows[i].class];
@@ -105,7 +105,7 @@ int coverage_write(const struct fleet *f, const struct judged_node *nodes, int n
         if (nodes[i].state != NODE_GONE)
             cover_node(&c, &nodes[i]);
     if (c.n_ages)
-        qsort(c.ages, (size_t)c.n_ages, sizeof *c.ages, by_age);
+        qsort(c.ages, (size_t)c.n_ages, sizeof *c.ages, by_staleness);
     write_coverage(&c, rows, n_rows, &w);
     return 0;
 }

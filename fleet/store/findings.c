@@ -10,13 +10,13 @@
 
 enum { PIECE_ROWS = 500 }; // of a list, read at once
 
-static struct fleet_cell cell_real(double v)
+static struct fleet_cell real_cell(double v)
 {
     return isnan(v) ? (struct fleet_cell){.type = CELL_NULL, .t = ""}
                     : (struct fleet_cell){CELL_REAL, 0, v, ""};
 }
 
-static double real_of(const struct fleet_cell *c)
+static double cell_number(const struct fleet_cell *c)
 {
     return c->type == CELL_NULL ? (double)NAN : c->type == CELL_INT ? (double)c->i : c->d;
 }
@@ -63,7 +63,7 @@ static int write_fresh(struct fleet_store *s, const struct kept_finding *f, cons
         CELL_I(f->id),         CELL_T(identity),    CELL_T(kept_whats[f->what].name),
         CELL_T(o->node),       CELL_T(o->class),    CELL_T(o->metric),
         CELL_T(o->text),       CELL_I(f->state),    CELL_I(f->grade),
-        cell_real(o->percent), cell_real(o->lo),    cell_real(o->hi),
+        real_cell(o->percent), real_cell(o->lo),    real_cell(o->hi),
         CELL_I(f->times),      CELL_I(f->found_ms), CELL_I(f->seen_ms),
         CELL_I(f->opened_ms),  CELL_I(o->since_ms), CELL_I(f->proof),
         CELL_T(o->evidence)};
@@ -81,7 +81,7 @@ static int write_seen(struct fleet_store *s, const struct kept_finding *f, struc
     const struct kept_sight *o = f->sight;
     const struct fleet_cell row[] = {
         CELL_T(o->metric),     CELL_T(o->text),      CELL_I(f->state),     CELL_I(f->grade),
-        cell_real(o->percent), cell_real(o->lo),     cell_real(o->hi),     CELL_I(f->times),
+        real_cell(o->percent), real_cell(o->lo),     real_cell(o->hi),     CELL_I(f->times),
         CELL_I(f->seen_ms),    CELL_I(f->opened_ms), CELL_I(f->closed_ms), CELL_I(o->since_ms),
         CELL_I(f->proof),      CELL_T(o->evidence),  CELL_I(f->id)};
     return fleet_exec(s,
@@ -222,9 +222,9 @@ static int list_row(void *ctx, const struct fleet_cell *row, struct err *err)
                                  .class = row[5].t,
                                  .metric = row[6].t,
                                  .text = row[7].t,
-                                 .percent = real_of(&row[8]),
-                                 .lo = real_of(&row[9]),
-                                 .hi = real_of(&row[10]),
+                                 .percent = cell_number(&row[8]),
+                                 .lo = cell_number(&row[9]),
+                                 .hi = cell_number(&row[10]),
                                  .times = (int)row[11].i,
                                  .found_ms = row[12].i,
                                  .seen_ms = row[13].i,
