@@ -42,7 +42,7 @@ static void cover_node(struct coverage *c, const struct judged_node *n)
     c->ages[c->n_ages++] = f->o.now_ms - f->node[at].newest_ms;
 }
 
-static int by_staleness(const void *a, const void *b)
+static int by_run_age(const void *a, const void *b)
 {
     const int64_t *x = a, *y = b;
     return (*x > *y) - (*x < *y);
@@ -105,7 +105,7 @@ int coverage_write(const struct fleet *f, const struct judged_node *nodes, int n
         if (nodes[i].state != NODE_GONE)
             cover_node(&c, &nodes[i]);
     if (c.n_ages)
-        qsort(c.ages, (size_t)c.n_ages, sizeof *c.ages, by_staleness);
+        qsort(c.ages, (size_t)c.n_ages, sizeof *c.ages, by_run_age);
     write_coverage(&c, rows, n_rows, &w);
     return 0;
 }
