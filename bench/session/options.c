@@ -229,13 +229,17 @@ void options_help(const struct options *o, FILE *out)
             "       numa_bench [BENCHMARK] --np=N [OPTION]...      (without MPI)\n\nBenchmarks:\n");
     for (int i = 0; i < BENCHMARKS; i++)
         fprintf(out, "  %-12s %s\n", benchmarks[i].name, benchmarks[i].title);
-    fprintf(out, "\nnuma_bench BENCHMARK --help lists the options of a benchmark. %s: %s\n",
-            b->name, b->help);
+    fputs("\nnuma_bench BENCHMARK --help lists the options of a benchmark.\n\n", out);
+    CLEANUP_BUF struct buf about = BUF_INIT;
+    buf_fmt(&about, "%s: %s", b->name, b->help);
+    param_print_paragraph(buf_text(&about), out);
     param_print_help(&b->params, out);
     fputs("\nHow it is started and reported:\n", out);
     param_print_help(&options_own, out);
-    fputs("\nCPUs and memory are those that the rank is bound to: numactl --physcpubind=1 "
-          "--membind=0 "
-          "numa_bench,\nor run_numa.sh. Exit status: 0 done, 1 failed, 2 wrong usage.\n",
-          out);
+    fprintf(out,
+            "\nA rank measures with the CPU and the memory that it is bound to, by numactl or\n"
+            "run_numa.sh. Exit status: 0 success, 1 failure, 2 wrong usage.\n\nexamples:\n"
+            "  mpirun -np 2 numa_bench %s --quick\n"
+            "  numactl --physcpubind=0,1 --membind=0 numa_bench %s --np=2 --csv\n",
+            b->name, b->name);
 }

@@ -10,9 +10,12 @@ import subprocess
 import sys
 
 
+def help_of(bench, name):
+    return subprocess.run([bench, name, "--help"], capture_output=True, text=True, check=True).stdout
+
+
 def helped(bench, name):
-    text = subprocess.run([bench, name, "--help"], capture_output=True, text=True,
-                          check=True).stdout
+    text = help_of(bench, name)
     own, common = text.split("\nHow it is started and reported:\n")
     return [set(re.findall(r"^  (--[a-z0-9-]+)", part, re.M)) for part in (own, common)]
 
@@ -29,6 +32,11 @@ def main(bench, manual):
         results.append((own == sections[name] and common == sections["All benchmarks"],
                         f"{name}: the manual lists what --help does",
                         sorted(own ^ sections[name]) + sorted(common ^ sections["All benchmarks"])))
+        text = help_of(bench, name)
+        wide = [line for line in text.splitlines() if len(line) > 80]
+        results.append((not wide, f"{name}: the help fits 80 columns", wide))
+        examples = text.split("\nexamples:\n")[-1]
+        results.append((examples.count(f"numa_bench {name} ") == 2, f"{name}: the help has two examples", examples))
     listed = subprocess.run([bench, "--help"], capture_output=True, text=True, check=True).stdout
     names = set(re.findall(r"^  (\S+)", listed.split("Benchmarks:\n")[1].split("\n\n")[0], re.M))
     results.append((names and sections.keys() == names | {"All benchmarks"},
