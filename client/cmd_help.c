@@ -64,6 +64,17 @@ static void print_example_lines(const char *lines, FILE *out)
     }
 }
 
+// Those of the command, or two that name the benchmark whose help this is.
+static void print_examples(const struct command *k, const struct benchmark *only)
+{
+    puts("\nexamples:");
+    if (only)
+        printf("  numaprobe %s %s\n  numaprobe %s %s --quick\n", k->name, only->name, k->name,
+               only->name);
+    else
+        print_example_lines(k->examples, stdout);
+}
+
 void help_print_family(const struct command *family, FILE *out)
 {
     fprintf(out, "usage: numaprobe %s COMMAND [options]\n\n", family->name);
@@ -93,8 +104,7 @@ int help_print_command(const struct command *k, const struct benchmark *only)
     }
     if (k->has_spec)
         print_benchmarks(only);
-    puts("\nexamples:");
-    print_example_lines(k->examples, stdout);
+    print_examples(k, only);
     puts(k->of_fleet ? "\nnumaprobe help fleet lists the options of every fleet command, such as "
                        "--nodes."
                      : "\nnumaprobe help lists the options of every command.");

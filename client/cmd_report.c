@@ -72,20 +72,19 @@ static int report_page(const struct cli *c, const struct report_flags *f, int64_
     return 0;
 }
 
-static void print_report(const char *text, bool colour)
+static void print_report(const struct cli *c, const char *text)
 {
-    CLEANUP_BUF struct buf out = BUF_INIT;
+    bool colour = print_colour(c);
     for (const char *at = text; *at; at += *at == '\n') {
         CLEANUP_BUF struct buf line = BUF_INIT;
         size_t n = strcspn(at, "\n");
         bool bold = colour && (str_starts(at, "# ") || str_starts(at, "## "));
         buf_add(&line, at, n);
-        buf_str(&out, bold ? "\033[" PRINT_BOLD "m" : "");
-        print_safe(&out, buf_text(&line));
-        buf_str(&out, bold ? "\033[0m\n" : "\n");
+        fputs(bold ? "\033[" PRINT_BOLD "m" : "", stdout);
+        print_item(c, buf_text(&line));
+        fputs(bold ? "\033[0m" : "", stdout);
         at += n;
     }
-    print_buf(&out);
 }
 
 int cmd_report(struct cli *c, const struct invocation *i, struct err *err)
@@ -113,6 +112,6 @@ int cmd_report(struct cli *c, const struct invocation *i, struct err *err)
         return -1;
     if (r.status != 200)
         return http_problem(&r, err);
-    print_report(buf_text(&r.body), print_colour(c));
+    print_report(c, buf_text(&r.body));
     return 0;
 }

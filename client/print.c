@@ -391,6 +391,20 @@ void print_paragraph(const struct cli *c, const char *text, int indent)
     print_words(c, buf_text(&safe), 0, indent);
 }
 
+void print_item(const struct cli *c, const char *line)
+{
+    CLEANUP_BUF struct buf safe = BUF_INIT;
+    print_safe(&safe, line);
+    const char *text = buf_text(&safe);
+    int lead = (int)strspn(text, " ");
+    if (!c->width) {
+        puts(text);
+        return;
+    }
+    printf("%*s", lead, "");
+    print_words(c, text + lead, lead, lead + (strncmp(text + lead, "- ", 2) == 0 ? 2 : 0));
+}
+
 static void print_write_csv(const struct grid *g)
 {
     for (int c = 0; c < g->n_columns; c++)

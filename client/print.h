@@ -48,6 +48,9 @@ void print_folded(const struct cli *c, const char *text, const char *first, cons
 // A paragraph, wrapped likewise; lines after the first are indented by `indent`.
 void print_paragraph(const struct cli *c, const char *text, int indent);
 
+// A line of a list ("  - text") or a paragraph, wrapped where the terminal ends.
+void print_item(const struct cli *c, const char *line);
+
 // Control bytes and broken UTF-8 become '?', so that no server writes to the terminal.
 void print_safe(struct buf *out, const char *text);
 void print_buf(const struct buf *b); // to stdout, whole

@@ -95,9 +95,10 @@ static void where_line(const struct json *run, char *line, size_t room)
 {
     const struct json *spec = json_get(run, "spec");
     const char *cpus = json_get_text(spec, "cpus", "");
-    snprintf(line, room, "%s, %lld ranks (%s), memory %s", json_get_text(run, "node", "?"),
-             (long long)json_get_i64(run, "ranks", 0),
-             *cpus ? cpus : json_get_text(spec, "ranks", "?"), json_get_text(spec, "numa", "?"));
+    int64_t n = json_get_i64(run, "ranks", 0);
+    snprintf(line, room, "%s, %lld rank%s (%s), memory %s", json_get_text(run, "node", "?"),
+             (long long)n, n == 1 ? "" : "s", *cpus ? cpus : json_get_text(spec, "ranks", "?"),
+             json_get_text(spec, "numa", "?"));
 }
 
 static void when_line(const struct json *run, char *line, size_t room)

@@ -74,6 +74,7 @@ def test_help_names_every_command_and_option():
     assert run("fleet").returncode == 2 and "usage: numaprobe fleet COMMAND" in run("fleet").stderr
     one = run("run", "pingpong", "--help").stdout
     assert "--pairs" in one and "--sweep" not in one
+    assert one.split("\nexamples:\n")[1].split("\n\n")[0] == "  numaprobe run pingpong\n  numaprobe run pingpong --quick"
     assert run("--version").stdout.startswith("numaprobe ")
 
 

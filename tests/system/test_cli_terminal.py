@@ -126,11 +126,22 @@ def stored(daemon):
 
 
 @pytest.mark.parametrize("columns", [80, 132])
-@pytest.mark.parametrize("words", [["runs"], ["show", "1"], ["show", "1", "--notes"], ["compare", "1", "1", "--all"], ["topo"], ["history"]])
+@pytest.mark.parametrize("words", [["runs"], ["show", "1"], ["show", "1", "--notes"], ["compare", "1", "1", "--all"], ["report", "1"], ["topo"], ["history"]])
 def test_tables_fit_the_terminal(stored, terminal, words, columns):  # noqa: F811
     shown, status = terminal(columns=columns, rows=200, env={**address(stored), "PAGER": ""}).ran(*words)
     assert status == 0 and len(shown.splitlines()) >= 3
     assert all(len(line.rstrip()) <= columns for line in shown.splitlines()), shown
+
+
+def test_a_report_is_wrapped_between_words(stored, terminal):  # noqa: F811
+    asked, url = ["report", "1"], address(stored)["NUMAPROBE_URL"]
+    shown, status = terminal(columns=40, rows=200, env={**address(stored), "PAGER": ""}).ran(*asked)
+    lines = [line.rstrip() for line in shown.splitlines()]
+    piped = run(*asked, url=url).stdout
+    assert status == 0 and all(len(line) <= 40 for line in lines) and max(map(len, piped.splitlines())) > 40
+    assert piped.split() == shown.split()
+    first = next(i for i, line in enumerate(lines) if line.startswith("- ") and not lines[i + 1].startswith("- "))
+    assert lines[first + 1].startswith("  "), "text stands below the text of its item"
 
 
 def test_show_has_one_line_of_quality(stored):
