@@ -122,7 +122,7 @@ static void write_legend(const struct chart *c, struct buf *out)
     if (c->y.r.log)
         buf_str(out, "; y is logarithmic");
     if (c->missing)
-        buf_fmt(out, "; %d cells have no value", c->missing);
+        buf_fmt(out, "; %d cell%s no value", c->missing, c->missing == 1 ? " has" : "s have");
     if (c->disturbed)
         buf_fmt(out, "; %d of %d cells are disturbed", c->disturbed,
                 c->p->matrix->row.n * c->p->matrix->col.n *
@@ -220,9 +220,9 @@ static void write_heat_legend(const struct heat *h, const struct plot_text *how,
     if (h->row_cells > 1 || h->col_cells > 1)
         buf_fmt(out, "; a tile is the median of %d x %d cells", h->row_cells, h->col_cells);
     if (h->missing)
-        buf_fmt(out, "; ?: %d cells have no value", h->missing);
+        buf_fmt(out, "; ?: %d cell%s no value", h->missing, h->missing == 1 ? " has" : "s have");
     if (h->n_doubtful)
-        buf_fmt(out, "; %d cells are %s", h->n_doubtful,
+        buf_fmt(out, "; %d %s %s", h->n_doubtful, h->n_doubtful == 1 ? "cell is" : "cells are",
                 h->given ? "without significance" : "disturbed");
     buf_char(out, '\n');
 }
