@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers, times and lists as people read them.
 
-// 4194304 -> "4 MiB"
+// 4194304 -> "4M", as the command line and reports write sizes
 export function bytes(n) {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+  const units = ["B", "K", "M", "G", "T", "P"];
   let u = 0;
   while (n >= 1024 && u < units.length - 1) { n /= 1024; u++; }
-  return (Number.isInteger(n) ? n : n.toFixed(1)) + " " + units[u];
+  return (Number.isInteger(n) ? n : n.toFixed(1)) + units[u];
 }
 
 // [0, 1, 2, 5] -> "0-2,5"

@@ -438,7 +438,7 @@ def test_the_plan_before_the_run(browser, ran):
     page.wait("document.getElementById('plan')")
     dry = ran.post("/v1/runs?dry_run=true", {"benchmark": "latency", "size": "2,4", "cpus": "0"}).json
     text = page.evaluate("document.getElementById('plan').textContent")
-    assert dry["command"].replace("NONCE", "") .split(" --channel")[0] in text and "1 on CPUs 0" in text and "4 MiB per rank" in text
+    assert dry["command"].replace("NONCE", "") .split(" --channel")[0] in text and "1 on CPUs 0" in text and "4M per rank" in text
     assert page.axe() == [] and page.focused() == "#plan-head"
     page.check()
 

@@ -117,7 +117,7 @@ def test_a_curve_by_mouse(browser, full):
     invite = readout(page)
     x, y, w, h = box(page)
     mouse(page, "mouseMoved", x + w * .03, y + h * .93)  # the smallest size, where all ranks take 11 ns
-    page.wait("document.querySelector('.readout').textContent.includes('working set 1 MiB: 11.')")
+    page.wait("document.querySelector('.readout').textContent.includes('working set 1M: 11.')")
     mouse(page, "mousePressed", x + w * .03, y + h * .93, 1)
     mouse(page, "mouseReleased", x + w * .03, y + h * .93, 1)
     page.wait("document.querySelectorAll('.legend [aria-pressed=true]').length === 1")
@@ -149,8 +149,8 @@ def test_a_curve_by_keyboard(browser, full):
     assert page.evaluate("[...document.querySelectorAll('.legend button')].map((b) => b.getAttribute('aria-pressed') === 'true').indexOf(true)") == 2
     for _ in range(2):
         page.call("Input.dispatchKeyEvent", type="keyDown", key="ArrowRight", code="ArrowRight", windowsVirtualKeyCode=39)
-    assert readout(page).startswith(f"rank 2, node {document['ranks'][2]['mem_node']}, working set 2 MiB: {value:.1f} ns")
-    page.choose(".controls select", "24")  # from 16 MiB
+    assert readout(page).startswith(f"rank 2, node {document['ranks'][2]['mem_node']}, working set 2M: {value:.1f} ns")
+    page.choose(".controls select", "24")  # from 16M
     page.wait("[...document.querySelectorAll('.controls button')].some((b) => b.textContent === 'Reset zoom' && !b.hidden)")
     before = page.evaluate("document.querySelector('.plot canvas').toDataURL()")
     page.evaluate("document.querySelector('.controls input[type=checkbox]').focus()")
