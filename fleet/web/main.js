@@ -8,10 +8,11 @@ start({
   routes: [
     ["", "fleet", "Fleet"],
     ["nodes/{name}", "node"],
+    ["classes/{hash}", "class"],
     ["rollouts", "rollouts", "Rollouts"],
     ["campaigns", "campaigns", "Campaigns"],
     ["campaigns/{id}", "campaign"],
   ],
-  holes: { id: /^[1-9]\d{0,14}$/, name: /^[\w.][\w.-]{0,62}$/ },
+  holes: { hash: /^[0-9a-f]{4,64}$/, id: /^[1-9]\d{0,14}$/, name: /^[\w.][\w.-]{0,62}$/ },
   about: () => get("v1/fleet/status").then(({ nodes }) => ["fleet", count(nodes, "node")]),
 });

@@ -6,12 +6,11 @@ import { get } from "./daemon.js";
 import { age, figures, percent, when } from "./format.js";
 import { drawLines } from "./lines.js";
 import { colour } from "./plot.js";
-import { changeText, drawLevels, HOUR, levels, timeTicks } from "./time.js";
+import { changeText, DAY, drawLevels, HOUR, levels, timeTicks } from "./time.js";
 
 export const title = ({ name }) => name;
 
 const TABLE_ROWS = 200;   // newest values below the picture
-const BAND_SPREADS = 2;   // robust standard deviations: 95 % of the peers
 const CLOCK_MS = 1000;    // a difference that is shown
 const address = (name, metric) => `#/nodes/${name}?${new URLSearchParams({ metric })}`;
 const either = (wanted) => wanted.catch((error) => { if (error.status === 404) return null; throw error; });
@@ -48,32 +47,35 @@ function changeItem(change, unit) {
     facts.length ? "Changed on the machine:" : "Nothing that is known of the machine changed.", facts.length > 0 && make("ul", {}, facts.map((f) => make("li", {}, changeText(f)))));
 }
 
-// Where the peers are.
-function drawBand({ lo, hi }, { ctx, x, y }, place, [from, to]) {
+// Where the class was, day by day. A day is as wide as it is long.
+function drawBand(days, { ctx, x, y }, place) {
   ctx.save();
   ctx.globalAlpha = 0.18;
   ctx.fillStyle = colour("--series-3");
-  ctx.fillRect(x(from), y(place(hi)), x(to) - x(from), y(place(lo)) - y(place(hi)));
+  ctx.beginPath();
+  for (const d of days) for (const at of [d.from, d.from + DAY]) ctx.lineTo(x(at), y(place(d.high)));
+  for (const d of [...days].reverse()) for (const at of [d.from + DAY, d.from]) ctx.lineTo(x(at), y(place(d.low)));
+  ctx.fill();
   ctx.restore();
 }
 
-async function history(root, name, metric, own) {
-  const h = await get(`v1/fleet/history?${new URLSearchParams({ node: name, metric })}`);
+async function history(root, name, metric) {
+  const h = await get(`v1/fleet/history?${new URLSearchParams({ node: name, metric, band: true })}`);
   const points = h.points.filter((p) => p.measured).map((p) => ({ x: Date.parse(p.measured), y: p.value, lo: p.lo ?? NaN, hi: p.hi ?? NaN, at: `${when(p.measured)} UTC` }));
   const figure = make("figure", { class: "chart" }), changes = h.change_points;
   if (changes.length) root.append(make("h3", {}, changes.length === 1 ? "One change" : `${changes.length} changes`), make("ol", { class: "changes" }, changes.map((c) => changeItem(c, h.unit))));
   root.append(figure);
   const first = points[0].x, last = points.at(-1).x, slack = (last - first) * 0.03 || HOUR, range = [first - slack, last + slack], list = levels(points, changes);
-  const reach = own && own.class_median !== null && BAND_SPREADS * own.class_mad_percent / 100, band = reach && { lo: own.class_median * (1 - reach), hi: own.class_median * (1 + reach) };
+  const band = (h.band || []).filter((d) => d.low !== null && d.high !== null).map((d) => ({ from: Date.parse(d.day), low: d.low, high: d.high }));
   const stop = await drawLines(figure, {
     lines: [{ key: "metric", name: metric, series: 0, points, alone: points.length === 1 }],
     of: "run", alone: true, linear: true, title: `${metric} on node ${name} over time`, unit: h.unit, yTitle: `${h.unit}, ${h.better} is better`,
     x: { range, ticks: timeTicks, title: "measured (UTC)" }, marks: changes.map((c, i) => ({ x: Date.parse(c.at), text: `${i + 1}: ${percent(c.percent)}` })),
     over: (canvas, place) => {
-      if (band) drawBand(band, canvas, place, range);
+      if (band.length) drawBand(band, canvas, place);
       drawLevels(list, canvas, place);
     },
-    notes: [band && `The green band is where 95 % of its peers are now: ${figures(band.lo)} to ${figures(band.hi)} ${h.unit}.`, points.some((p) => Number.isFinite(p.lo)) && "The band along the line is the 95 % interval of each value.",
+    notes: [band.length > 0 && "The green band is where 95 % of the nodes of its class were on each day.", points.some((p) => Number.isFinite(p.lo)) && "The band along the line is the 95 % interval of each value.",
       changes.length > 0 && "The thick line is the median between two changes.", h.left_out > 0 && `${h.left_out} older values are not shown.`].filter(Boolean),
   });
   const rows = [...h.points].reverse().slice(0, TABLE_ROWS).map((p) => [when(p.measured), p.value.toFixed(3), p.lo === null ? "" : p.lo.toFixed(3), p.hi === null ? "" : p.hi.toFixed(3)]);
@@ -107,5 +109,5 @@ export async function show(root, { name, query }) {
     return null;
   }
   card.append(make("div", { class: "controls" }, chooser(name, found.metrics, metric)));
-  return history(card, name, metric, found.metrics.find((m) => m.metric === metric));
+  return history(card, name, metric);
 }

@@ -151,7 +151,7 @@ def test_a_node_beside_its_peers_and_over_time(browser, fleet):
     history = fleet.get(f"/v1/fleet/history?node={slow}&metric={worst['metric']}")
     page.evaluate("document.querySelector('.chart details').open = true")
     assert len(cells(page, "#history")) == len(history["points"]) == 8
-    assert "where 95 % of its peers are now" in page.text()
+    assert "where 95 % of the nodes of its class were" in page.text()
     page.choose("#metric", "latency.local.dram.median_ns")
     page.wait(f"location.hash === '#/nodes/{slow}?metric=latency.local.dram.median_ns' && document.querySelector('.plot').getAttribute('aria-label').startsWith('latency.local.dram.median_ns')")
     assert page.evaluate("document.querySelector('#state a').href") == fleet.node(slow)["url"] + "/"
@@ -233,6 +233,25 @@ def test_a_campaign_is_planned_started_and_cancelled(browser, tmp_path):
         page.check()
     finally:
         close(c)
+
+
+def test_a_class_shows_each_metric_of_its_nodes(browser, fleet):
+    slow = bad_nodes(fleet)
+    page = browser.open(fleet, "#/")
+    page.wait("document.querySelector('#coverage a')")
+    page.click("#coverage a")
+    page.wait("document.querySelector('#metrics li')")
+    said = fleet.get("/v1/fleet/classes/" + page.evaluate("location.hash").rpartition("/")[2])
+    assert page.evaluate("document.querySelector('#facts h2').textContent") == f"{said['nodes']} nodes"
+    assert said["facts"]["cpu_model"] in page.text()
+    strips = page.evaluate("[...document.querySelectorAll('#metrics li')].map((l) => [l.querySelector('h3').textContent, l.querySelector('svg').getAttribute('aria-label'), [...l.querySelectorAll('a')].map((a) => a.textContent)])")
+    assert [name for name, _, _ in strips] == [m["metric"] for m in said["metrics"]]
+    for (_, label, linked), m in zip(strips, said["metrics"]):
+        worse = [name for name, v in zip(said["names"], m["values"]) if v is not None and (v < m["limit"] if m["better"] == "more" else v > m["limit"])]
+        assert label.startswith(f"{sum(v is not None for v in m['values'])} nodes from ") and label.endswith(f" {len(worse)} beyond the limit")
+        assert sorted(linked) == sorted(worse)[:8] or len(worse) > 8
+    assert page.axe() == [] and page.overflow() == 0 and set(slow) & set(said["names"]) <= {n for _, _, linked in strips for n in linked}
+    page.check()
 
 
 def test_changes_require_a_token(browser, fleet):
