@@ -7,6 +7,7 @@ import { start } from "./frame.js";
 start({
   routes: [
     ["", "fleet", "Fleet"],
+    ["findings", "findings", "Findings"],
     ["nodes/{name}", "node"],
     ["classes/{hash}", "class"],
     ["rollouts", "rollouts", "Rollouts"],

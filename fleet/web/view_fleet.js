@@ -57,6 +57,13 @@ function tone(status, judged) {
   return judged.tested_nodes ? "good" : "none";
 }
 
+// The worklist, by grade.
+function openText({ known, open }) {
+  const kinds = Object.values(open), sum = (grade) => kinds.reduce((n, kind) => n + kind[grade], 0);
+  const parts = ["sure", "suspect"].map((grade) => [sum(grade), grade]).concat([[sum("ungraded"), "of groups and classes"]]).filter(([n]) => n).map(([n, grade]) => `${whole(n)} ${grade}`);
+  return known && ["Open ", make("a", { href: "#/findings" }, "findings"), `: ${parts.join(", ") || "none"}.`];
+}
+
 function banner(root, status, judged, nodes) {
   const fresh = judged && judged.classes.reduce((sum, c) => sum + c.fresh, 0);
   const found = judged && [judged.sure && `${whole(judged.sure)} sure`, judged.suspect && `${whole(judged.suspect)} suspect`, judged.groups && count(judged.groups, "group")].filter(Boolean);
@@ -64,7 +71,7 @@ function banner(root, status, judged, nodes) {
   root.toggleAttribute("data-judged", Boolean(judged));
   root.replaceChildren(make("h2", { id: "verdict" }, judged ? headline(judged, nodes) : count(status.nodes, "node")), make("p", {}, stateText(status)),
     judged && make("p", {}, `${whole(fresh)} have a run of the last days, and ${whole(judged.tested_nodes)} were judged ${when(judged.evaluated)} UTC.`),
-    found && make("p", {}, found.length ? `Found: ${found.join(", ")}.` : "No finding."),
+    found && make("p", {}, found.length ? `Found: ${found.join(", ")}. ` : "Nothing was found. ", openText(status.findings)),
     [status.sources_problem, status.store_problem].filter(Boolean).map((text) => make("p", { role: "alert" }, text)));
 }
 

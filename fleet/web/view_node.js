@@ -4,6 +4,7 @@
 import { make, table } from "./dom.js";
 import { get } from "./daemon.js";
 import { age, figures, percent, when } from "./format.js";
+import { item } from "./finding.js";
 import { drawLines } from "./lines.js";
 import { colour } from "./plot.js";
 import { changeText, DAY, drawLevels, HOUR, levels, timeTicks } from "./time.js";
@@ -25,6 +26,10 @@ function state(node, now) {
   return make("section", { class: "card", id: "state" }, make("dl", { class: "facts" }, facts.filter(([, value]) => value).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
     node.problem && make("p", { role: "alert" }, `${node.problem}.${silent}`), node.outcome_text && make("p", {}, `${node.outcome_text}${node.other ? `: ${node.other}` : ""}.`),
     /^https?:/.test(node.url || "") && make("p", { class: "links" }, make("a", { href: node.url + "/" }, "The page of the node")));
+}
+
+function wrong(findings) {
+  return make("section", { id: "wrong", "aria-labelledby": "wrong-title" }, make("h2", { id: "wrong-title" }, "Findings"), make("ul", { class: "findings" }, findings.map(item)));
 }
 
 // --- Its metrics -----------------------------------------------------------------------------------
@@ -94,8 +99,9 @@ function chooser(name, metrics, metric) {
 export async function show(root, { name, query }) {
   const wanted = either(get(`v1/fleet/nodes/${encodeURIComponent(name)}/metrics`));
   wanted.catch(() => {}); // awaited below
-  const [node, status] = await Promise.all([either(get(`v1/fleet/nodes/${encodeURIComponent(name)}`)), get("v1/fleet/status")]);
+  const [node, status, { findings }] = await Promise.all([either(get(`v1/fleet/nodes/${encodeURIComponent(name)}`)), get("v1/fleet/status"), get(`v1/fleet/findings?${new URLSearchParams({ node: name })}`)]);
   root.append(node ? state(node, status.now) : make("p", {}, "No source names this node now."));
+  if (findings.length) root.append(wrong(findings));
   const found = await wanted;
   if (!found) {
     root.append(make("p", {}, "No run of it is stored."));

@@ -5,13 +5,13 @@ import urllib.request
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, until
 from test_fleet import Fleet
 from test_fleetd import Collector
 
 NODES, BAD = 200, 2
 DOWN = "node005"
-VIEWS = ["#/", "#/nodes/node001", f"#/nodes/{DOWN}", "#/rollouts", "#/campaigns"]
+VIEWS = ["#/", "#/nodes/node001", f"#/nodes/{DOWN}", "#/rollouts", "#/campaigns", "#/findings"]
 
 
 def collector_over(home, nodes, *options, collector=()):
@@ -252,6 +252,43 @@ def test_a_class_shows_each_metric_of_its_nodes(browser, fleet):
         assert sorted(linked) == sorted(worse)[:8] or len(worse) > 8
     assert page.axe() == [] and page.overflow() == 0 and set(slow) & set(said["names"]) <= {n for _, _, linked in strips for n in linked}
     page.check()
+
+
+def test_findings_are_a_worklist(browser, tmp_path):
+    c = collector_over(tmp_path, 100, "--runs=8", "--bad=2", collector=["--anonymous=run"])
+    try:
+        c.wait_up(100)
+        until(lambda: len(c.get("/v1/fleet/findings?state=open")["findings"]) == 2, timeout=60)
+        slow = bad_nodes(c)
+        page = browser.open(c, "#/")
+        page.wait("document.querySelector('.banner a[href=\\'#/findings\\']')")
+        assert "Open findings: 2 sure." in page.text()
+        page.click(".banner a")
+        page.wait("document.querySelectorAll('#findings > li').length === 2")
+        heads = page.evaluate("[...document.querySelectorAll('#findings h2')].map((h) => h.textContent)")
+        assert sorted(h.split(":")[0] for h in heads) == slow and all(re.search(r": slower than its peers, [+-]\d+\.\d % \(sure\)$", h) for h in heads)
+        assert page.axe() == [] and page.overflow() == 0
+        first = int(page.evaluate("document.querySelector('#findings > li').dataset.id"))
+        page.fill(f"#note-{first}", "DIMM ordered")
+        page.click("#findings > li [data-to=acknowledged]")
+        page.wait("document.querySelector('#findings > li').dataset.state === 'acknowledged'")
+        kept = c.get(f"/v1/fleet/findings/{first}")
+        assert (kept["state"], kept["note"]) == ("acknowledged", "DIMM ordered")
+        assert page.evaluate("document.activeElement === document.querySelector('#findings h2')"), "a reader keeps the place"
+        page.choose("[name=state]", "acknowledged")
+        page.wait("location.hash === '#/findings?state=acknowledged' && document.querySelectorAll('#findings > li').length === 1")
+        assert "DIMM ordered" in page.text()
+        page.click("#findings > li [data-to=fixed]")
+        page.wait("document.querySelector('#findings > li').dataset.state === 'fixed'")
+        assert c.get(f"/v1/fleet/findings/{first}")["state"] == "fixed"
+        page.go("#/findings?what=twin")
+        assert "No finding fits these filters." in page.text()
+        page.go(f"#/nodes/{slow[0]}")
+        page.wait("document.querySelector('#wrong .finding')")
+        assert page.axe() == []
+        page.check()
+    finally:
+        close(c)
 
 
 def test_changes_require_a_token(browser, fleet):
