@@ -45,6 +45,7 @@ const struct route fleet_routes[] = {
      .work = fleetd_work},
     {"GET", "/v1/fleet/campaigns/{id}", fleetd_campaign, "state,limit,cursor", SCOPE_READ,
      .work = fleetd_work},
+    {"GET", "/v1/fleet/campaigns/{id}/script", fleetd_campaign_script, NULL, SCOPE_READ},
     {"POST", "/v1/fleet/campaigns/{id}/cancel", fleetd_campaign_cancel, NULL, SCOPE_RUN},
     {"GET", "/v1/fleet/archive/{name}/{id}", fleetd_archive, NULL, SCOPE_READ,
      .work = fleetd_archive_work},

@@ -14,7 +14,7 @@
 #include "client/print.h"
 
 struct campaign_options {
-    char name[64], at_once_each[32], window[200], each[16], retry_for[16], order[16];
+    char name[64], at_once_each[32], window[200], each[16], retry_for[16], order[16], through[16];
     int64_t failed_percent;
     double node_minutes;
     bool dry_run;
@@ -50,6 +50,9 @@ static const struct param campaign_params[] = {
     TEXT(order, .metavar = "ORDER",
          .help = "stalest: nodes whose newest run is oldest come first; or name. Default: "
                  "stalest."),
+    TEXT(through, .metavar = "WHO",
+         .help = "Who starts the runs. daemon: the collector requests them of the nodes' daemons. "
+                 "slurm: jobs, submitted by what the action script prints. Default: daemon."),
     {.name = "failed_percent",
      .kind = PARAM_INT,
      .offset = offsetof(struct campaign_options, failed_percent),
@@ -144,7 +147,9 @@ static int write_campaign(const struct cli *c, const struct campaign_options *o,
     const struct {
         const char *member, *value;
     } texts[] = {
-        {"window", o->window}, {"each", o->each}, {"retry_for", o->retry_for}, {"order", o->order}};
+        {"window", o->window}, {"each", o->each},       {"retry_for", o->retry_for},
+        {"order", o->order},   {"through", o->through},
+    };
     jsonw_object(w, NULL);
     jsonw_text(w, "name", *o->name ? o->name : benchmarks[spec->benchmark].name);
     if (write_campaign_nodes(c, w, err) < 0 ||
@@ -355,6 +360,20 @@ static int use_collector(struct cli *c, struct err *err)
     return 0;
 }
 
+static int campaign_script(struct cli *c, const struct invocation *i, int64_t id, struct err *err)
+{
+    CLEANUP_REPLY struct http_reply reply = {0};
+    char path[80];
+    (void)i;
+    snprintf(path, sizeof path, "/v1/fleet/campaigns/%" PRId64 "/script", id);
+    if (http_call(c, "GET", path, NULL, NULL, &reply, err) < 0)
+        return -1;
+    if (reply.status / 100 != 2)
+        return http_problem(&reply, err);
+    fwrite(reply.body.data, 1, reply.body.len, stdout);
+    return 0;
+}
+
 int cmd_fleet_campaign(struct cli *c, const struct invocation *i, struct err *err)
 {
     static const struct {
@@ -364,6 +383,7 @@ int cmd_fleet_campaign(struct cli *c, const struct invocation *i, struct err *er
     } actions[] = {{"start", false, campaign_start},
                    {"list", false, campaign_list},
                    {"show", true, campaign_show},
+                   {"script", true, campaign_script},
                    {"cancel", true, campaign_cancel}};
     for (size_t a = 0; a < COUNT_OF(actions); a++) {
         int64_t id = 0;
@@ -376,6 +396,6 @@ int cmd_fleet_campaign(struct cli *c, const struct invocation *i, struct err *er
         return use_collector(c, err) < 0 ? -1 : actions[a].run(c, i, id, err);
     }
     return err_set(err, ERR_USAGE, "",
-                   "unknown action \"%.40s\": use start, list, show ID or cancel ID",
+                   "unknown action \"%.40s\": use start, list, show ID, script ID or cancel ID",
                    i->operands[0]);
 }

@@ -147,6 +147,7 @@ const struct command fleet_commands[] = {
      .examples = "numaprobe fleet campaign start --quick --fleet=https://fleet:7790 --dry-run\n"
                  "numaprobe fleet campaign start --name=weekly --each=7d --at-once-each=rack:2\n"
                  "numaprobe fleet campaign list\n"
+                 "numaprobe fleet campaign script 3 | sh\n"
                  "numaprobe fleet campaign cancel 3",
      .options = &fleet_campaign_options,
      .of_fleet = true,

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "fleet/campaigns/parts.h"
+#include "fleet/campaigns/script.h"
 
 enum { TOUCH_MS = 20 }; // what happens meanwhile is stored together
 
@@ -73,10 +74,25 @@ struct campaign *campaign_find(const struct campaigns *all, int64_t id)
     return NULL;
 }
 
+struct campaign *campaign_active(const struct campaigns *all, int64_t id, struct err *err)
+{
+    struct campaign *c = campaign_find(all, id);
+    if (!all->loaded)
+        err_set(err, ERR_UNAVAILABLE, "store", "the store is not ready");
+    else if (!c && id > all->last)
+        err_set(err, ERR_NOT_FOUND, "", "there is no campaign %lld", (long long)id);
+    else if (!c || c->over)
+        err_set(err, ERR_CONFLICT, "", "campaign %lld has ended", (long long)id);
+    else
+        return c;
+    return NULL;
+}
+
 static int campaign_read(struct campaign *c, struct err *err)
 {
     CLEANUP_JSON struct json *root = json_parse(buf_text(&c->text), c->text.len, err);
-    if (!root || campaign_request_read(&c->request, root, err) < 0)
+    if (!root || campaign_request_read(&c->request, root, err) < 0 ||
+        (c->request.by_slurm && campaign_script_check(&c->request, err) < 0))
         return -1;
     snprintf(c->head.name, sizeof c->head.name, "%s", c->request.name);
     return 0;

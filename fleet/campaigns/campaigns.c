@@ -212,6 +212,8 @@ static int campaign_plan(struct campaign *c, struct err *err)
     c->spent_before_s = c->head.spent_s - c->head.round_s;
     c->planned = true;
     resume_nodes(c);
+    if (c->request.by_slurm && !c->over)
+        slurm_facts(c);
     free(c->facts);
     c->facts = NULL;
     c->n_facts = 0;
@@ -291,8 +293,35 @@ static void node_start(struct campaign *c, int node)
     }
 }
 
+// Slurm starts the runs. They are seen when the node was collected from.
+static void await_slurm(struct campaign *c)
+{
+    int64_t until_ms = c->head.round_ms + c->request.rules.retry_ms, now = clock_wall_ms();
+    int64_t look_ms = c->all->c->every_s * 1000;
+    char why[CAMPAIGN_WHY];
+    if (now >= until_ms)
+        slurm_give_up(c);
+    if (!c->plan.count[PROBE_PENDING]) {
+        round_over(c, "");
+        return;
+    }
+    snprintf(why, sizeof why,
+             "Slurm is to run it on %d nodes: numaprobe fleet campaign script %lld prints how",
+             c->plan.count[PROBE_PENDING], (long long)c->head.id);
+    campaign_says(c, FLEET_CAMPAIGN_WAITING, until_ms, why);
+    c->due_ms = clock_mono_ms() + (look_ms < LOOK_MOST_MS ? look_ms : LOOK_MOST_MS);
+    if (is_stored(c) && slurm_news(c)) {
+        campaign_forget_round(c); // and is planned again with what is known then
+        c->stored.facts = false;  // an item requests them, although nothing else has changed
+    }
+}
+
 static void campaign_advance(struct campaign *c)
 {
+    if (c->request.by_slurm) {
+        await_slurm(c);
+        return;
+    }
     struct probe_clock now = clock_of_week(clock_wall_ms());
     struct probe_next next;
     char why[CAMPAIGN_WHY];
@@ -549,14 +578,10 @@ int64_t campaigns_submit(struct campaigns *all, const struct buf *text, const ch
 
 int campaigns_cancel(struct campaigns *all, int64_t id, const char *by, struct err *err)
 {
-    struct campaign *c = campaign_find(all, id);
+    struct campaign *c = campaign_active(all, id, err);
     char why[CAMPAIGN_WHY];
-    if (!all->loaded)
-        return err_set(err, ERR_UNAVAILABLE, "store", "the store is not ready");
-    if (!c && id > all->last)
-        return err_set(err, ERR_NOT_FOUND, "", "there is no campaign %lld", (long long)id);
-    if (!c || c->over)
-        return err_set(err, ERR_CONFLICT, "", "campaign %lld has ended", (long long)id);
+    if (!c)
+        return -1;
     snprintf(why, sizeof why, "cancelled by %s", by);
     campaign_end(c, FLEET_CAMPAIGN_CANCELLED, why);
     for (int i = 0; c->planned && i < c->nodes.n; i++)

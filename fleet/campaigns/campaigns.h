@@ -32,6 +32,10 @@ int64_t campaigns_submit(struct campaigns *c, const struct buf *text, const char
 // No campaign that has not ended has this number: ERR_NOT_FOUND, or ERR_CONFLICT if it has ended.
 int campaigns_cancel(struct campaigns *c, int64_t id, const char *by, struct err *err);
 
+// The shell script that gives the nodes that are left in this round to Slurm, appended.
+// ERR_NOT_FOUND, ERR_CONFLICT: it has ended, or is not for Slurm; ERR_UNAVAILABLE.
+int campaigns_script(const struct campaigns *c, int64_t id, struct buf *out, struct err *err);
+
 // Calls wake() once when what was submitted or cancelled is settled. NULL: no memory.
 struct campaigns_watch;
 struct campaigns_watch *campaigns_watch(struct campaigns *c, int64_t id, void (*wake)(void *ctx),

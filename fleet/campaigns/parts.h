@@ -48,6 +48,7 @@ struct campaign {
     bool kept;      // it is in the store
     bool dropped;   // only its requests keep it
     bool over;      // it has ended: nothing more is begun
+    int64_t news;   // through Slurm: runs that were stored when facts were read last
     struct err refused;
 };
 
@@ -82,6 +83,8 @@ void campaign_drop(struct campaign *c);         // leaves the list
 void campaign_forget_round(struct campaign *c); // its plan and its nodes
 void campaign_release(struct campaign *c);      // a request has ended
 struct campaign *campaign_find(const struct campaigns *all, int64_t id); // NULL: none
+// One that has not ended. NULL: ERR_NOT_FOUND, ERR_CONFLICT, ERR_UNAVAILABLE (the store).
+struct campaign *campaign_active(const struct campaigns *all, int64_t id, struct err *err);
 // Something happened to this campaign: it is looked at in a moment.
 void campaign_touch(struct campaign *c);
 void campaigns_look_in(struct campaigns *all); // sets the timer to the earliest due_ms
@@ -95,3 +98,9 @@ void probes_due(struct campaign *c, int64_t now_ms, int64_t *next_ms);
 void probe_ended(struct campaign *c, int node, enum probe_state state, double seconds,
                  const char *why);
 void probe_refused(struct campaign *c, int node, int64_t after_ms, const char *why);
+
+// ---- slurm.c
+
+void slurm_facts(struct campaign *c); // has a plan of these facts: nodes with a run have ended
+bool slurm_news(struct campaign *c);  // nodes have new runs since it was called last
+void slurm_give_up(struct campaign *c);

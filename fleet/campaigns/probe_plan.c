@@ -33,6 +33,16 @@ static double expected_of(const struct probe_plan *p, int node)
     return of_class > 0 ? of_class : of_all > 0 ? of_all : PROBE_GUESS_S;
 }
 
+double probe_plan_longest(const struct probe_plan *p)
+{
+    double longest_s = 0;
+    for (int i = 0; i < p->n; i++) {
+        double expected_s = expected_of(p, i);
+        longest_s = expected_s > longest_s ? expected_s : longest_s;
+    }
+    return longest_s;
+}
+
 // ---- A round ------------------------------------------------------------------------------------
 
 struct stale {

@@ -104,6 +104,8 @@ void probe_plan_start(struct probe_plan *p, int node);
 bool probe_plan_refused(struct probe_plan *p, int node, int64_t now_ms, int64_t after_ms);
 void probe_plan_end(struct probe_plan *p, int node, enum probe_state state, double seconds);
 
+double probe_plan_longest(const struct probe_plan *p); // seconds that any probe is expected to take
+
 // What the round would do from now on if each node were free.
 struct probe_estimate {
     int nodes, left_out; // left out: by the budget

@@ -14,6 +14,7 @@
 
 static const char *const each_by_names[] = {"", "rack", "class", "prefix", NULL};
 static const char *const order_names[] = {"stalest", "name", NULL};
+static const char *const through_names[] = {"daemon", "slurm", NULL};
 
 struct member {
     const char *name;
@@ -218,6 +219,16 @@ static int member_order(struct campaign_request *r, const struct json *v, const 
     return member_choice(v, name, order_names, &r->rules.order, err);
 }
 
+static int member_through(struct campaign_request *r, const struct json *v, const char *name,
+                          struct err *err)
+{
+    int through = 0;
+    if (member_choice(v, name, through_names, &through, err) < 0)
+        return -1;
+    r->by_slurm = through;
+    return 0;
+}
+
 static int member_failed_percent(struct campaign_request *r, const struct json *v, const char *name,
                                  struct err *err)
 {
@@ -254,6 +265,7 @@ static const struct member campaign_members[] = {
     {"each", member_each},
     {"retry_for", member_retry},
     {"order", member_order},
+    {"through", member_through},
     {"stop_after", member_stop_after},
     {"dry_run", member_dry_run},
     {0},

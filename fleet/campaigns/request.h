@@ -22,6 +22,7 @@ struct campaign_request {
     struct probe_rules rules;
     int each_by;     // enum campaign_by
     int64_t each_ms; // a round begins so long after the one before; 0: one round
+    bool by_slurm;   // jobs make the runs, no request of the collector
     bool dry_run;
 };
 

@@ -39,6 +39,8 @@ static int take_newest(void *ctx, const struct summary_page *page, struct err *e
         if (r->imported || r->measured_ms <= fact->newest_ms)
             continue;
         fact->newest_ms = r->measured_ms;
+        fact->newest_run = r->id;
+        fact->newest_failed = r->state != RUN_SUCCEEDED;
         fact->past_s = isnan(r->duration_s) ? 0 : r->duration_s;
         snprintf(fact->class, sizeof fact->class, "%s", r->class_hash);
     }

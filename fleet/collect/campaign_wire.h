@@ -37,8 +37,10 @@ struct campaign_change {
 // From the process (INGEST_CAMPAIGN_FACTS), many at once.
 struct campaign_fact {
     char node[64], group[66], class[66];
-    int64_t newest_ms; // its newest run of the benchmark; 0: none
-    double past_s;     // how long that took; 0: not known
+    int64_t newest_ms;  // its newest run of the benchmark; 0: none
+    double past_s;      // how long that took; 0: not known
+    int64_t newest_run; // its number on the node
+    bool newest_failed;
     // Its row; round 0: none.
     int state, round;
     int64_t requested_ms, run;

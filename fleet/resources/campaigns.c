@@ -80,6 +80,16 @@ int fleetd_campaign_cancel(struct request *q, struct reply *r, struct err *err)
     return send_settled(q, r, 200, err);
 }
 
+// ---- For Slurm ----------------------------------------------------------------------------------
+
+int fleetd_campaign_script(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP_BUF struct buf script = BUF_INIT;
+    if (campaigns_script(fleet_of(q)->campaigns, q->arg, &script, err) < 0)
+        return -1;
+    return reply_text(r, "text/plain; charset=utf-8", &script, err);
+}
+
 // ---- The list -----------------------------------------------------------------------------------
 
 struct campaign_page {

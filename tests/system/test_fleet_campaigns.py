@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import sqlite3
+import subprocess
 import urllib.error
 import urllib.request
 
@@ -279,6 +280,105 @@ def test_racks_come_from_the_groups(collect, tmp_path):
     spans = times(done)
     assert states(done) == {"done": 12} and most_at_once(spans.values()) == 2
     assert most_at_once([spans[f"node{i:02}"] for i in range(1, 7)]) == 1
+
+
+FAKES = {"sbatch": 'printf "%s\\n" "$@" > "$WHERE/sbatch.args"; cat > "$WHERE/job"; echo "77;test"',
+         "scontrol": '''echo "$@" >> "$WHERE/scontrol.args"; [ "$*" != "${REFUSES:-}" ]''',
+         "scancel": 'echo "$@" > "$WHERE/scancel.args"',
+         "numaprobe": 'printf "%s\\n" "$@" > "$WHERE/numaprobe.args"'}
+
+
+def as_slurm(tmp_path, script, **env):
+    """Runs it with programs that write down how they are started: the process, and a function that reads that."""
+    for name, text in FAKES.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(["sh"], input=script, capture_output=True, text=True, timeout=60,
+                          env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "WHERE": str(tmp_path), **env})
+    return done, lambda name: (tmp_path / name).read_text().splitlines()
+
+
+def script_of(c, number):
+    with urllib.request.urlopen(f"{c.url}/v1/fleet/campaigns/{number}/script", timeout=20) as response:
+        assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
+        return response.read().decode()
+
+
+def test_slurm_gets_a_script_in_which_values_stay_values(collect, tmp_path):
+    c = collect(6).start()
+    c.wait_up(6)
+    note = "it's $(touch x) `y` \\ END_OF_JOB \"z\""
+    number = begin(c, through="slurm", nodes="node[2-5]", at_once=3, order="name", spec={**SPEC, "note": note, "quick": True})
+    script = until(lambda: show(c, number)["campaign"]["state"] == "waiting" and script_of(c, number))
+    done, said = as_slurm(tmp_path, script)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "job 77: 4 nodes\n", ""), done
+    words = said("sbatch.args")
+    assert {"--parsable", "--hold", "--array=1-4%3", "--nodes=1", "--exclusive", "--job-name=numaprobe-probe"} <= set(words)
+    assert any(re.fullmatch(r"--time=[1-9]\d*", w) for w in words), words
+    assert said("scontrol.args") == [*(f"update JobId=77_{i} ReqNodeList=node{i + 1}" for i in range(1, 5)), "release 77"]
+    assert not (tmp_path / "scancel.args").exists()
+    job, said = as_slurm(tmp_path, (tmp_path / "job").read_text())
+    assert job.returncode == 0 and said("numaprobe.args") == ["run", "latency", "--quick", "--size=1-64", f"--note={note}"], job
+    failed, said = as_slurm(tmp_path, script, REFUSES="update JobId=77_2 ReqNodeList=node3")
+    assert failed.returncode != 0 and said("scancel.args") == ["77"], "a node that Slurm does not know leaves no job"
+    assert [probed(c, n) for n in c.fleet.names] == [[]] * 6, "the collector contacts no node for it"
+
+
+def test_what_slurm_has_run_is_seen_by_the_feed(collect):
+    c = collect(4, "--run-ms=50", "--faults=node3 fails", collector=("--every=1",)).start()
+    c.wait_up(4)
+    number = begin(c, through="slurm", nodes="node[1-3]", name="weekly")
+    waiting = until(lambda: (d := show(c, number)) and d["campaign"]["state"] == "waiting" and d)
+    assert "fleet campaign script 1" in waiting["campaign"]["why"] and waiting["campaign"]["until"], waiting
+
+    def run_on(at):
+        request = urllib.request.Request(f"http://127.1.0.{at}:{c.fleet.port}/v1/runs", data=json.dumps(SPEC).encode(),
+                                         headers={"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=20) as response:
+            return json.load(response)["id"]
+    c.stop()
+    with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db")) as db:  # simulated runs say that they took longer than they did
+        db.execute("UPDATE campaign SET round_ms = round_ms - 30000")
+        db.commit()
+    c.start()
+    until(lambda: show(c, number))
+    first = run_on(2)
+    until(lambda: show(c, number)["campaign"]["done"] == 1)
+    c.process.kill()
+    c.process.wait()
+    run_on(1)
+    c.start()
+    until(lambda: (d := show(c, number)) and d["campaign"]["done"] == 2)
+    assert "nodes='node3'" in until(lambda: script_of(c, number)), "those that were probed are left out"
+    run_on(3)
+    done = ended(c, number)
+    assert {n["node"]: n["state"] for n in done["node_states"]} == {"node1": "done", "node2": "done", "node3": "failed"}
+    assert [n["run"] for n in done["node_states"] if n["node"] == "node2"] == [first]
+    assert done["campaign"]["state"] == "done" and done["campaign"]["spent_node_minutes"] > 0
+    given_up = ended(c, begin(c, through="slurm", retry_for="2s"))
+    assert states(given_up) == {"skipped": 4} and "within retry_for" in given_up["node_states"][0]["why"]
+
+
+def test_a_script_is_for_slurm_and_for_campaigns_that_have_not_ended(collect):
+    c = collect(2).start()
+    c.wait_up(2)
+    for wrong, member in (({"at_once_each": {"by": "class", "n": 1}}, "at_once_each"), ({"window": "Sat 00:00-24:00"}, "window"),
+                          ({"budget_node_minutes": 5}, "budget_node_minutes"), ({"through": "ssh"}, "through"),
+                          ({"spec": {**SPEC, "note": "a\nb"}}, "spec.note"), ({"spec": {**SPEC, "note": "a\x1b[2J"}}, "spec.note")):
+        status, problem = send(c, "/v1/fleet/campaigns", {"name": "probe", "spec": SPEC, "through": "slurm", **wrong})
+        assert status == 422 and problem["member"] == member, (wrong, status, problem)
+    assert c.problem("/v1/fleet/campaigns/9/script")[0] == 404
+    tomorrow = (datetime.datetime.now() + datetime.timedelta(days=1)).strftime("%a")
+    status, problem = c.problem(f"/v1/fleet/campaigns/{begin(c, window=f'{tomorrow} 10:00-11:00')}/script")
+    assert status == 409 and "through" in problem["detail"], problem
+    env = {"NUMAPROBE_FLEET": f"unix:{c.home}/run/numaprobe-fleetd.sock"}
+    started = run("fleet", "campaign", "start", "--through=slurm", "--name=jobs", "-o", "json", env=env)
+    number = json.loads(started.stdout)["campaign"]["id"]
+    printed = until(lambda: (done := run("fleet", "campaign", "script", str(number), env=env)).returncode == 0 and done.stdout)
+    assert printed == script_of(c, number)
+    assert send(c, f"/v1/fleet/campaigns/{number}/cancel")[0] == 200
+    assert c.problem(f"/v1/fleet/campaigns/{number}/script")[0] == 409
+    assert "has ended" in run("fleet", "campaign", "script", str(number), env=env).stderr
 
 
 def test_the_command_line_starts_shows_and_cancels(collect):
