@@ -23,7 +23,7 @@ build|libsqlite3-dev|keeps the runs
 build|libmicrohttpd-dev|the HTTP server
 build|libgnutls28-dev|certificates of clients
 build|libcurl4-openssl-dev|the command line's HTTP client
-build|libopenmpi-dev|one process a core that start together
+build|libopenmpi-dev|one process per core, which start together
 run|openmpi-bin|mpirun starts the ranks
 run|numactl|binds each rank to its core and memory
 run|curl|for the examples

@@ -195,7 +195,7 @@ def strings(text):
 
 
 # Whole files whose words are for users.
-TEXTS = {"quickstart", "check", "Dockerfile", "tools/packaging/debian/control", "tools/packaging/numaprobe.spec"}
+TEXTS = {"quickstart", "check", "Dockerfile", "tools/packages.sh", "tools/packaging/debian/control", "tools/packaging/numaprobe.spec"}
 
 
 def readable(files):
@@ -208,7 +208,7 @@ def readable(files):
             found[path] = list(enumerate(text.splitlines(), 1))
         elif path.endswith(".c") and not path.startswith("tests/") and path not in OF_EARLIER:
             found[path] = strings(text)
-        elif "/web/" in "/" + path or path.startswith("docs/monitoring/") or path in TEXTS:
+        elif "/web/" in "/" + path or path.startswith(("docs/monitoring/", "docs/slurm/", "docs/integrations/", "schema/json/")) or path in TEXTS:
             found[path] = list(enumerate(text.splitlines(), 1))
     return found
 

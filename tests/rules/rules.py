@@ -339,8 +339,9 @@ def dockerignore(files):
             for path in needed if path != "tests" and path not in sent and path.split("/")[0] not in sent]
 
 
-ROUTE = re.compile(r'\{"([A-Z]+)",\s*"([^"]+)",\s*(?!page_)\w+,\s*(NULL|"([^"]*)"),\s*SCOPE_([A-Z]+)')
-ROUTES_C, OPENAPI = "api/routes.c", "api/openapi.yaml"
+ROUTE = re.compile(r'\{"([A-Z]+)",\s*"([^"]+)",\s*(?!page_|fleetd_page,)\w+,\s*(NULL|"([^"]*)"),\s*SCOPE_([A-Z]+)')
+# The table of routes and the description of each program that serves HTTP.
+CONTRACTS = {"api/routes.c": "api/openapi.yaml", "fleet/routes.c": "fleet/openapi.yaml"}
 
 
 def documented(contract):
@@ -363,34 +364,37 @@ def documented(contract):
 
 
 def routes_documented(files):
-    """The route table and openapi.yaml: the same calls, the same query parameters."""
-    if ROUTES_C not in files:
-        return []
+    """The route tables and openapi.yaml: the same calls, the same query parameters."""
+    return [fault for table, contract in CONTRACTS.items() if table in files
+            for fault in routes_of_one(files, table, contract)]
+
+
+def routes_of_one(files, routes_c, openapi):
     import yaml  # what the build needs as well
-    described = yaml.safe_load(files.get(OPENAPI, "")) or {}
+    described = yaml.safe_load(files.get(openapi, "")) or {}
     contract = documented(described)
     contract_security = {(method, path): described["paths"][path][method.lower()].get("security")
                          for method, path in contract}
     table = {(method, path): (query, set(query.split(",")) - {""})
-             for method, path, _, query, _ in ROUTE.findall(files[ROUTES_C])}
-    wrong = [f"{OPENAPI}: {' '.join(call)} is not in {ROUTES_C}"
+             for method, path, _, query, _ in ROUTE.findall(files[routes_c])}
+    wrong = [f"{openapi}: {' '.join(call)} is not in {routes_c}"
              for call in sorted(set(contract) - set(table))]
-    wrong += [f"{ROUTES_C}: {' '.join(call)} is not in {OPENAPI}"
+    wrong += [f"{routes_c}: {' '.join(call)} is not in {openapi}"
               for call in sorted(set(table) - set(contract))]
     for call in sorted(set(table) & set(contract)):
         query, names = table[call]
         if query != "*" and names != contract[call]:
-            wrong.append(f"{' '.join(call)}: query {sorted(names)} in {ROUTES_C}, "
-                         f"{sorted(contract[call])} in {OPENAPI}")
-    for method, path, _, _, scope in ROUTE.findall(files[ROUTES_C]):
+            wrong.append(f"{' '.join(call)}: query {sorted(names)} in {routes_c}, "
+                         f"{sorted(contract[call])} in {openapi}")
+    for method, path, _, _, scope in ROUTE.findall(files[routes_c]):
         needs = [] if scope == "NONE" else [{"token": [scope.lower()]}]
         said = contract_security.get((method, path), needs)
         if said != needs:
-            wrong.append(f"{method} {path}: scope {scope} in {ROUTES_C}, security {said} in {OPENAPI}")
+            wrong.append(f"{method} {path}: scope {scope} in {routes_c}, security {said} in {openapi}")
         if scope in ("NONE", "READ") and method != "GET":
             wrong.append(f"{method} {path}: what changes something needs the scope RUN or ADMIN")
     if not table:
-        wrong.append(f"{ROUTES_C}: no route was found")
+        wrong.append(f"{routes_c}: no route was found")
     return wrong
 
 

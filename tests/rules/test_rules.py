@@ -164,6 +164,7 @@ BAD = {
         ("a change that anybody may make", routes(ROUTES.replace("SCOPE_RUN", "SCOPE_NONE"),
                                                   CONTRACT.replace("[{token: [run]}]", "[]"))),
         ("no table", routes("", "")),
+        ("the collector's description", {p.replace("api/", "fleet/"): t for p, t in routes(ROUTES, CONTRACT.replace(POST, "")).items()}),
     ],
     contract.contract_described: [
         ("a property without a description", described(CONTRACT.replace("description: B", "type: string"))),
@@ -172,6 +173,7 @@ BAD = {
         ("one with a tag that is not declared", described(CONTRACT.replace("tags: [x]", "tags: [y]", 1))),
         ("one without a summary", described(CONTRACT.replace("summary: A, ", ""))),
         ("one that refuses nothing", described(CONTRACT.replace('"400"', '"200"'))),
+        ("the collector's description", {"fleet/openapi.yaml": CONTRACT.replace("description: B", "type: string")}),
     ],
     rules.package_versions: [
         ("a package of another version", {**VERSIONS, "tools/packaging/numaprobe.spec": "Version: 1.2.2\n"}),
