@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import select
+import subprocess
 import tempfile
 import time
 
@@ -12,6 +13,7 @@ import pytest
 
 import slurm
 
+BUILD = pathlib.Path(os.environ["NUMAPROBE_BUILD"])
 SCRIPTS = pathlib.Path(__file__).parents[2] / "docs" / "slurm"
 NODES = ("n1", "n2", "n3", "n4")
 FAKE = """#!/bin/sh
@@ -177,6 +179,48 @@ def test_what_it_would_submit(many):
     done = array(many, "--print", "-p", "all", str(many.folder / "results3"))
     assert done.stdout.split("\n\n")[0].split() == list(NODES) and "\nnumaprobe run '--quick' &&\n" in done.stdout
     assert not many.run("squeue", "-h").stdout
+
+
+@contextlib.contextmanager
+def collector(folder):
+    """numaprobe-fleetd for the nodes, on which no daemon responds. Gives what runs the client with it."""
+    path = folder / "fleet.sock"
+    with subprocess.Popen([BUILD / "fleet" / "numaprobe-fleetd", "--config=/dev/null", "--listen=", f"--socket={path}", f"--state-dir={folder}",
+                           f"--run-dir={folder}", "--nodes=n[1-4]", "--url=http://127.0.0.1:1/%h"], stderr=subprocess.DEVNULL) as process:
+        def fleet(*words):
+            return subprocess.run([BUILD / "client" / "numaprobe", "fleet", *words, f"--fleet=unix:{path}"], capture_output=True, text=True,
+                                  timeout=60, stdin=subprocess.DEVNULL)
+
+        def wait(*words):
+            end = time.monotonic() + 60
+            while (done := fleet(*words)).returncode:
+                assert time.monotonic() < end, done
+                select.select([], [], [], 0.1)
+            return done.stdout
+        try:
+            yield wait
+        finally:
+            process.terminate()
+
+
+def test_the_script_of_a_campaign_measures_each_of_its_nodes_once(many):
+    for name in ("calls", "order"):
+        (many.folder / name).unlink(missing_ok=True)
+    with collector(many.folder) as wait:
+        wait("campaign", "start", "latency", "--quick", "--through=slurm", "-w", "n[1-3]", "--at-once=2", "--note=it's $x \"y\"")
+        script = wait("campaign", "script", "1")
+    (many.folder / "script").write_text(script)
+    done = many.run("sh", str(many.folder / "script"), env={"PATH": f"{many.folder}:{os.environ['PATH']}"})
+    assert done.returncode == 0 and re.fullmatch(r"job \d+: 3 nodes\n", done.stdout), done
+    finished(many)
+    calls = (many.folder / "calls").read_text().splitlines()
+    assert sorted(calls) == [f"{n} run latency --quick --note=it's $x \"y\"" for n in ("n1", "n2", "n3")]
+    running = [0]
+    for word in (many.folder / "order").read_text().split():
+        running.append(running[-1] + (1 if word == "begin" else -1))
+    assert max(running) <= 2 and running[-1] == 0, running
+    unknown = many.run("sh", "-c", f"sed 's/n2/n9/' {many.folder}/script | sh")
+    assert unknown.returncode and not many.run("squeue", "-h", "-t", "PD,R").stdout, "a node that Slurm does not know leaves no job"
 
 
 def test_no_node_is_idle(many):
