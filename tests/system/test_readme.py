@@ -19,6 +19,8 @@ import urllib.request
 
 import pytest
 
+from conftest import until
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("NUMAPROBE_BUILD", "")
 DOCUMENTS = ["README.md", "docs/GUIDE.md"]
@@ -55,6 +57,11 @@ def wait_ready(stream, seconds=20):
     raise AssertionError("the daemon did not get ready:\n" + seen.decode("utf-8", "replace"))
 
 
+def status_of(collector):
+    with urllib.request.urlopen(f"{collector}/v1/fleet/status", timeout=20) as response:
+        return json.load(response)
+
+
 @contextlib.contextmanager
 def serving():
     """Environment of somebody with the programs in PATH and a fresh daemon at NUMAPROBE_URL."""
@@ -87,10 +94,22 @@ def serving():
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         env["NUMAPROBE_FLEET_URL"] = f"http://%h:{json.loads(nodes.stdout.readline())['port']}"
         env["NUMAPROBE_HOSTS_FILE"] = os.path.join(folder, "hosts")
+        collector = subprocess.Popen(
+            [os.path.join(BUILD, "fleet/numaprobe-fleetd"), "--config=/dev/null", "--listen=127.0.0.1:0", "--nodes=node[001-100]",
+             f"--url={env['NUMAPROBE_FLEET_URL']}", f"--hosts-file={folder}/hosts", f"--socket={folder}/fleet.sock",
+             f"--state-dir={folder}/fleet", f"--run-dir={folder}/fleet-run"],
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        env["FLEET"] = "http://" + wait_ready(collector.stderr)
+        with open(os.path.join(folder, "fleet.log"), "wb") as sink:
+            subprocess.Popen(["cat"], stdin=collector.stderr, stdout=sink)
+        until(lambda: status_of(env["FLEET"])["states"]["up"] == 100)
         yield env
     finally:
         process.terminate()
         process.wait(20)
+        if "collector" in locals():
+            collector.terminate()
+            collector.wait(20)
         if "nodes" in locals():
             nodes.stdin.close()
             nodes.wait(20)
