@@ -42,6 +42,9 @@ def main(root):
             (f"Debian {version}: names of that release, and no others", has <= got and not lacks & got),
             (f"Debian {version}: and what has one name in all releases", {"gcc", "openmpi-bin", "clang", "systemd"} <= got)]
     results.append(("one use alone", names(lines(root, "13.1", "run")) == ["openmpi-bin", "numactl", "curl"]))
+    with open(os.path.join(root, "docs", "INSTALL.md"), encoding="utf-8") as f:
+        by_hand = re.search(r"^## Ubuntu.*?^apt-get install (.*?)^```", f.read(), re.S | re.M)[1].replace("\\\n", " ").split()
+    results.append(("INSTALL has Ubuntu's names", by_hand == names(lines(root, "trixie/sid", "build", "run"))))
     return report(results)
 
 
