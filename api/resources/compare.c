@@ -64,6 +64,12 @@ static int choose_matrix(const char *name, const struct run_side *a, const struc
         }
     if (!name && one_mode_each(a, b))
         return refuse_modes(a, b, err);
+    if (a->stored.run.spec.benchmark != b->stored.run.spec.benchmark)
+        return err_set(err, name ? ERR_INVALID : ERR_CONFLICT, name ? "matrix" : "target",
+                       "run %lld is of %s, run %lld of %s: they have no matrix%s%s in common",
+                       (long long)a->stored.run.id, benchmarks[a->stored.run.spec.benchmark].name,
+                       (long long)b->stored.run.id, benchmarks[b->stored.run.spec.benchmark].name,
+                       name ? " " : "", name ? name : "");
     return err_set(err, name ? ERR_INVALID : ERR_CONFLICT, name ? "matrix" : "target",
                    "the two runs have no matrix%s%s in common", name ? " " : "", name ? name : "");
 }

@@ -7,6 +7,7 @@ import pathlib
 import pytest
 
 from client import CLIENT, run
+from test_dashboard_charts import distance, nodes, store
 from conftest import fake_bench_env
 
 
@@ -74,6 +75,19 @@ def test_errors_name_the_option(url):
     assert done.returncode == 2 and done.stderr.startswith("numaprobe: --run-timeout: "), done
     done = run("run", "--cpus=60000", url=url)
     assert done.returncode == 2 and done.stderr.startswith("numaprobe: --cpus: "), done
+
+
+def test_runs_that_cannot_be_compared_are_named(url, daemon, needs_fake_bench):
+    concurrent, serial = (daemon.run(size="1", cpus="0", mode=mode)["id"] for mode in ("concurrent", "serial"))
+    matrix = store(daemon, nodes(2, distance), node="other")
+    done = run("compare", concurrent, matrix, url=url)
+    assert done.returncode == 1 and done.stderr.startswith(
+        f"numaprobe: run {concurrent} is of latency, run {matrix} of matrix: they have no matrix in common"), done
+    done = run("compare", concurrent, serial, url=url)
+    assert done.stderr.startswith(f"numaprobe: run {concurrent} is concurrent"), done
+    assert f"numaprobe report {concurrent} {serial}" in done.stderr and "/v1/" not in done.stderr, done
+    one_size = run("report", concurrent, url=url).stdout
+    assert "No step" not in one_size and "# Run" in one_size
 
 
 def test_import_prints_a_line_for_each_file(url, tmp_path):
