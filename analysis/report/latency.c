@@ -193,18 +193,18 @@ static void say_match(const struct curve_step *s, struct buf *out)
 static void say_no_step(const struct curve *c, struct buf *out)
 {
     const struct curve_step *s = &c->largest;
+    if (isnan(s->factor))
+        return; // one size, or no two that the same ranks have
     buf_fmt(out,
             "- No step: at no size does latency rise by %.0f %% or more for %.0f %% of the ranks "
             "and stay higher.",
             100 * (CURVE_FACTOR - 1), 100 * CURVE_CLIMBERS);
-    if (!isnan(s->factor))
-        buf_fmt(out,
-                " The typical latency grows most from %s to %s, from %.1f to %.1f ns (× %.2f), "
-                "for %d of %d ranks.",
-                latency_size_text(s->from_bytes, (char[SIZE_ROOM]){0}),
-                latency_size_text(s->to_bytes, (char[SIZE_ROOM]){0}), s->from, s->to, s->factor,
-                s->climbing, s->ranks);
-    buf_char(out, '\n');
+    buf_fmt(out,
+            " The typical latency grows most from %s to %s, from %.1f to %.1f ns (× %.2f), "
+            "for %d of %d ranks.\n",
+            latency_size_text(s->from_bytes, (char[SIZE_ROOM]){0}),
+            latency_size_text(s->to_bytes, (char[SIZE_ROOM]){0}), s->from, s->to, s->factor,
+            s->climbing, s->ranks);
 }
 
 static void say_steps(const struct curve *c, struct buf *out)
