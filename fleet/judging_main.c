@@ -12,12 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analysis/peers/fleet_findings_text.h"
 #include "analysis/peers/fleet_view.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "fleet/collect/judged_wire.h"
+#include "fleet/judge/measured.h"
 #include "fleet/services/coverage.h"
 #include "fleet/services/stored_fleet.h"
 #include "http/server/worker_process.h"
@@ -54,92 +54,24 @@ static const struct judged_node *judged_find(const struct judging_work *w, const
     return w->n ? bsearch(name, w->nodes, (size_t)w->n, sizeof *w->nodes, by_judged_name) : NULL;
 }
 
-static void add_unseen(struct judging_work *w, const char *name, unsigned about)
+static void add_unseen(void *work, const struct kept_unseen *u)
 {
-    judged_add_unseen(&w->unseen, &(struct kept_unseen){name, about});
+    struct judging_work *w = work;
+    judged_add_unseen(&w->unseen, u);
     w->n_unseen++;
 }
 
-// Text and evidence are those of w, which are empty again afterwards.
-static void add_sight(struct judging_work *w, struct kept_sight *s)
+static void add_sight(void *work, const struct kept_sight *of)
 {
+    struct judging_work *w = work;
+    struct kept_sight s = *of;
     char text[KEPT_TEXT_MAX + 1];
-    snprintf(text, sizeof text, "%s", buf_text(&w->text));
+    snprintf(text, sizeof text, "%s", of->text);
     for (size_t n = strlen(text); n && !str_utf8_valid(text, n);)
         text[--n] = '\0'; // it was cut within a character
-    s->text = text;
-    s->evidence = buf_text(&w->evidence);
-    judged_add_sight(&w->sights, s);
+    s.text = text;
+    judged_add_sight(&w->sights, &s);
     w->n_seen++;
-    buf_reset(&w->text);
-    buf_reset(&w->evidence);
-}
-
-// ---- What nodes measured ------------------------------------------------------------------------
-
-// When the oldest run was measured that a node is judged by.
-static int64_t oldest_run(const struct fleet *f, int node, int probe)
-{
-    for (int i = 0; i < f->node[node].n; i++) {
-        const struct fleet_series *s = &f->one[f->node[node].series[i]];
-        int last = (s->n < NEWEST_RUNS ? s->n : NEWEST_RUNS) - 1;
-        if (s->probe == probe && last >= 0)
-            return s->runs[last].measured_ms;
-    }
-    return 0;
-}
-
-static void add_judged(struct judging_work *w, const struct fleet_finding *one)
-{
-    static const enum kept_what kinds[FINDING_KINDS] = {[FINDING_OUTLIER] = KEPT_OUTLIER,
-                                                        [FINDING_SLOWER] = KEPT_SLOWER,
-                                                        [FINDING_GROUP] = KEPT_GROUP};
-    const struct fleet *f = w->fleet;
-    bool group = one->what == FINDING_GROUP;
-    struct kept_sight s = {.what = kinds[one->what],
-                           .grade = (int)one->grade,
-                           .node = group ? "" : f->nodes.list[one->nodes[0]],
-                           .class = f->classes.list[one->class],
-                           .metric = one->metric,
-                           .percent = one->percent,
-                           .lo = one->lo,
-                           .hi = one->hi,
-                           .since_ms = one->since_ms,
-                           .oldest = INT64_MAX};
-    for (int i = 0; i < one->n_nodes; i++) {
-        int64_t newest = f->node[one->nodes[i]].newest_ms;
-        int64_t oldest = oldest_run(f, one->nodes[i], one->probe);
-        s.proof = newest > s.proof ? newest : s.proof;
-        s.oldest = oldest < s.oldest ? oldest : s.oldest;
-    }
-    struct jsonw json = jsonw_to(&w->evidence);
-    fleet_finding_sentence(one, f, &w->text);
-    fleet_finding_write_json(one, f, &json, NULL);
-    add_sight(w, &s);
-}
-
-static int judge_measured(struct judging_work *w, struct err *err)
-{
-    const struct fleet *f = w->fleet;
-    struct fleet_findings list = {0};
-    CLEANUP_MEM int *judged = calloc((size_t)f->classes.n + 1, sizeof *judged);
-    if (!judged)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory to judge");
-    if (fleet_findings_find(&list, f, err) < 0)
-        return -1;
-    for (int i = 0; i < list.n; i++)
-        add_judged(w, &list.list[i]);
-    fleet_findings_fini(&list);
-    for (int i = 0; i < f->nodes.n; i++) {
-        if (f->node[i].class >= 0 && fleet_node_enough(f, i))
-            judged[f->node[i].class]++;
-        if (!fleet_node_judged(f, i))
-            add_unseen(w, f->nodes.list[i], ABOUT_VERDICT);
-    }
-    for (int i = 0; i < f->classes.n; i++)
-        if (judged[i] < PEERS_MIN)
-            add_unseen(w, f->classes.list[i], ABOUT_CLASS);
-    return 0;
 }
 
 // ---- What nodes respond -------------------------------------------------------------------------
@@ -164,7 +96,7 @@ static void add_fact(struct judging_work *w, const struct judged_node *n, enum k
                      int64_t since_ms)
 {
     struct kept_sight s = {.what = what,
-                           .grade = PEERS_SURE,
+                           .grade = KEPT_SURE,
                            .node = n->name,
                            .class = "",
                            .metric = "",
@@ -184,7 +116,11 @@ static void add_fact(struct judging_work *w, const struct judged_node *n, enum k
     jsonw_i64(&json, "skew_ms", n->skew_ms);
     jsonw_text(&json, "version", n->version);
     jsonw_end(&json);
+    s.text = buf_text(&w->text);
+    s.evidence = buf_text(&w->evidence);
     add_sight(w, &s);
+    buf_reset(&w->text);
+    buf_reset(&w->evidence);
 }
 
 static void judge_outcome(struct judging_work *w, const struct judged_node *n)
@@ -249,7 +185,7 @@ static void judge_node(struct judging_work *w, const struct judged_node *n,
     if (n->state == NODE_UP && !n->asleep)
         judge_responding(w, n);
     else
-        add_unseen(w, n->name, ABOUT_FACTS);
+        add_unseen(w, &(struct kept_unseen){n->name, ABOUT_FACTS});
     if (n->state == NODE_DOWN && !n->asleep) {
         buf_fmt(&w->text, "%s does not respond: %s", n->name, n->why);
         add_fact(w, n, KEPT_DOWN, n->seen_ms);
@@ -330,8 +266,9 @@ static int judging_run(struct judging_work *w, const char *where, struct err *er
     o.now_ms = w->now_ms = clock_wall_ms();
     w->store = fleet_store_open(where, FLEET_STORE_READ, err);
     const struct fleet_window window = {.newest = o.runs_max};
+    const struct measured_to measured = {add_sight, add_unseen, w};
     w->fleet = w->store ? stored_fleet_of(w->store, &o, &window, err) : NULL;
-    return !w->fleet || map_nodes(w, err) < 0 || judge_measured(w, err) < 0 ||
+    return !w->fleet || map_nodes(w, err) < 0 || measured_judge(w->fleet, &measured, err) < 0 ||
                    judge_responded(w, err) < 0
                ? -1
                : write_judgement(w, err);

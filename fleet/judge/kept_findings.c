@@ -90,10 +90,17 @@ static void kept_move(struct kept_finding *f, enum kept_event event, int64_t now
         f->closed_ms = now_ms;
 }
 
+// A node at the limit is found on some days and not on others. With each time that it was opened,
+// twice as many days must show it, so that it is a few alarms in years and not one a fortnight.
+static bool kept_confirmed(const struct kept_finding *f, const struct kept_sight *s)
+{
+    int days = f->times < KEPT_DOUBLED_MAX ? (1 << f->times) - 1 : (1 << KEPT_DOUBLED_MAX) - 1;
+    return f->proof && s->proof != f->proof && s->proof - f->proof >= days * DAY_MS;
+}
+
 static enum kept_event kept_event_of(const struct kept_finding *f, const struct kept_sight *s)
 {
-    if (kept_whats[s->what].about != ABOUT_FACTS && s->grade != KEPT_SURE &&
-        (!f->proof || f->proof == s->proof))
+    if (kept_whats[s->what].about != ABOUT_FACTS && s->grade != KEPT_SURE && !kept_confirmed(f, s))
         return KEPT_SEEN;
     return f->state == KEPT_FIXED && s->oldest > f->marked_ms ? KEPT_RELAPSED : KEPT_CONFIRMED;
 }

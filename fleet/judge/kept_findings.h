@@ -40,6 +40,7 @@ int kept_what_find(const char *name); // -1: none
 
 enum {
     KEPT_MISSES = 3,        // judgements in a row without a finding close it
+    KEPT_DOUBLED_MAX = 5,   // times: then 31 days must show a suspect again
     KEPT_MAX = 100000,      // rows
     KEPT_CLOSED_DAYS = 400, // a closed one is deleted after so many days
     KEPT_GRADES = 3,        // of analysis/peers/peers.h: 0 none (groups), 1 suspect, 2 sure
@@ -58,7 +59,7 @@ struct kept_sight {
     const char *evidence;              // a JSON object
     double percent, lo, hi;            // NaN: not known
     int64_t since_ms;                  // 0: not known
-    int64_t proof;  // another number after a new measurement of the node or class
+    int64_t proof;                     // UTC, ms: the newest measurement of the node or class
     int64_t oldest; // UTC, ms: when the oldest run was measured that it rests on; 0: not known
 };
 // What a judgement could not see: findings of this node or class stay as they are.

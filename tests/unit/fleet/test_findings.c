@@ -138,8 +138,16 @@ static void test_what_is_suspect(void)
     judge_one(sight(KEPT_SLOWER, "n2", 1, 400));
     CHECK_STR(state("slower", "n2"), "closed", "also when it does so again");
     judge_one(sight(KEPT_SLOWER, "n2", 1, 500));
+    CHECK_STR(state("slower", "n2"), "closed", "or with another run of the same day");
+    judge_one(sight(KEPT_SLOWER, "n2", 1, 400 + 86400000));
     CHECK(kept("slower", "n2").state == KEPT_OPEN && kept("slower", "n2").times == 2,
-          "until it is confirmed again");
+          "until a day later it is still there");
+    judge_none(KEPT_MISSES);
+    judge_one(sight(KEPT_SLOWER, "n2", 1, 600));
+    judge_one(sight(KEPT_SLOWER, "n2", 1, 600 + 2 * 86400000));
+    CHECK_STR(state("slower", "n2"), "closed", "two days do not open it a third time");
+    judge_one(sight(KEPT_SLOWER, "n2", 1, 600 + 3 * 86400000));
+    CHECK_STR(state("slower", "n2"), "open", "but three");
     judge_one(sight(KEPT_SLOWER, "n3", 1, 100));
     judge_one(sight(KEPT_DOWN, "n9", 2, 100)); // takes a larger number
     judge_none(KEPT_MISSES);

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// A finding is proved by the newest run of its nodes, so that the same runs confirm nothing.
+#include "fleet/judge/measured.h"
+
+#include <stdlib.h>
+
+#include "analysis/peers/fleet_findings_text.h"
+#include "analysis/peers/fleet_view.h"
+#include "base/cleanup.h"
+
+// When the oldest run was measured that a node is judged by.
+static int64_t oldest_run(const struct fleet *f, int node, int probe)
+{
+    for (int i = 0; i < f->node[node].n; i++) {
+        const struct fleet_series *s = &f->one[f->node[node].series[i]];
+        int last = (s->n < NEWEST_RUNS ? s->n : NEWEST_RUNS) - 1;
+        if (s->probe == probe && last >= 0)
+            return s->runs[last].measured_ms;
+    }
+    return 0;
+}
+
+static int measured_finding(const struct fleet *f, const struct fleet_finding *one,
+                            const struct measured_to *to, struct err *err)
+{
+    static const enum kept_what kinds[FINDING_KINDS] = {[FINDING_OUTLIER] = KEPT_OUTLIER,
+                                                        [FINDING_SLOWER] = KEPT_SLOWER,
+                                                        [FINDING_GROUP] = KEPT_GROUP};
+    CLEANUP_BUF struct buf text = BUF_INIT, evidence = BUF_INIT;
+    struct jsonw json = jsonw_to(&evidence);
+    bool group = one->what == FINDING_GROUP;
+    struct kept_sight s = {.what = kinds[one->what],
+                           .grade = (int)one->grade,
+                           .node = group ? "" : f->nodes.list[one->nodes[0]],
+                           .class = f->classes.list[one->class],
+                           .metric = one->metric,
+                           .percent = one->percent,
+                           .lo = one->lo,
+                           .hi = one->hi,
+                           .since_ms = one->since_ms,
+                           .oldest = INT64_MAX};
+    for (int i = 0; i < one->n_nodes; i++) {
+        int64_t newest = f->node[one->nodes[i]].newest_ms;
+        int64_t oldest = oldest_run(f, one->nodes[i], one->probe);
+        s.proof = newest > s.proof ? newest : s.proof;
+        s.oldest = oldest < s.oldest ? oldest : s.oldest;
+    }
+    fleet_finding_sentence(one, f, &text);
+    fleet_finding_write_json(one, f, &json, NULL);
+    if (!buf_ok(&text) || !buf_ok(&evidence))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a finding");
+    s.text = buf_text(&text);
+    s.evidence = buf_text(&evidence);
+    to->sight(to->ctx, &s);
+    return 0;
+}
+
+static int measured_findings(const struct fleet *f, const struct measured_to *to, struct err *err)
+{
+    struct fleet_findings list = {0};
+    if (fleet_findings_find(&list, f, err) < 0)
+        return -1;
+    int rc = 0;
+    for (int i = 0; i < list.n && rc == 0; i++)
+        rc = measured_finding(f, &list.list[i], to, err);
+    fleet_findings_fini(&list);
+    return rc;
+}
+
+int measured_judge(const struct fleet *f, const struct measured_to *to, struct err *err)
+{
+    CLEANUP_MEM int *judged = calloc((size_t)f->classes.n + 1, sizeof *judged);
+    if (!judged)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to judge");
+    if (measured_findings(f, to, err) < 0)
+        return -1;
+    for (int i = 0; i < f->nodes.n; i++) {
+        if (f->node[i].class >= 0 && fleet_node_enough(f, i))
+            judged[f->node[i].class]++;
+        if (!fleet_node_judged(f, i))
+            to->unseen(to->ctx, &(struct kept_unseen){f->nodes.list[i], ABOUT_VERDICT});
+    }
+    for (int i = 0; i < f->classes.n; i++)
+        if (judged[i] < PEERS_MIN)
+            to->unseen(to->ctx, &(struct kept_unseen){f->classes.list[i], ABOUT_CLASS});
+    return 0;
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many alarms a fleet gives on days on which nothing is wrong, and that the finding about a
+// node closes when the node is repaired, with all its runs in one history.
+#include "analysis/peers/peers.h"
+#include "tests/unit/fleet/quiet.h"
+#include "tests/unit/tap.h"
+
+static const struct quiet usual = {
+    .nodes = 24, .spread = 0.01, .run = 0.005, .common = 0.003, .seed = 5100};
+
+// Where nothing is wrong, the false discovery rate is the share of judgements with a finding: that
+// many alarms a day at most. tests/perf/quiet_days.c has a thousand days and more kinds of fleets.
+static void test_quiet_days(void)
+{
+    enum { FLEETS = 5, DAYS = 60, LARGE = 200 };
+    double most = PEERS_DEFAULTS.suspect * FLEETS * DAYS;
+    struct quiet w = usual;
+    int n = quiet_fleets(w, FLEETS, DAYS);
+    CHECK(n <= most, "%d alarms, of %g that the false discovery rate allows", n, most);
+    w.nodes = LARGE;
+    w.run = 0.02;
+    w.seed = 5200;
+    n = quiet_fleets(w, FLEETS, DAYS);
+    CHECK(n <= most, "runs that differ more than nodes: %d alarms of %g", n, most);
+}
+
+static const struct kept_finding *quiet_find(const struct quiet_run *r, const char *begins)
+{
+    for (int i = 0; i < r->kept.identities.n; i++)
+        if (strncmp(r->kept.identities.list[i], begins, strlen(begins)) == 0)
+            return &r->kept.list[i];
+    return NULL;
+}
+
+static enum kept_state quiet_state(const struct quiet_run *r, const char *begins)
+{
+    const struct kept_finding *f = quiet_find(r, begins);
+    return f ? f->state : KEPT_NONE;
+}
+
+static void test_repair(void)
+{
+    enum { BAD = 30, REPAIRED = 50, DAYS = 90 };
+    static struct quiet_run r;
+    struct quiet w = usual;
+    w.seed = 5301;
+    w.bad_from = BAD;
+    w.bad_until = REPAIRED;
+    w.slow = 0.1;
+    quiet_begin(&r, &w);
+    while (r.day < BAD)
+        quiet_day(&r);
+    CHECK(!quiet_find(&r, "outlier n000 "), "nothing is wrong yet");
+    while (r.day < BAD + NEWEST_RUNS)
+        quiet_day(&r);
+    CHECK(quiet_state(&r, "outlier n000 ") == KEPT_OPEN, "a slow node is found");
+    const struct kept_finding *f = quiet_find(&r, "outlier n000 ");
+    int64_t id = f ? f->id : 0;
+    while (r.day < REPAIRED)
+        quiet_day(&r);
+    CHECK(quiet_state(&r, "outlier n000 ") == KEPT_OPEN, "as long as it is slow");
+    while (r.day < REPAIRED + NEWEST_RUNS + KEPT_MISSES)
+        quiet_day(&r);
+    CHECK(quiet_state(&r, "outlier n000 ") == KEPT_CLOSED, "its repair closes the finding");
+    CHECK(quiet_state(&r, "slower n000 ") != KEPT_OPEN, "and that it is slower than before");
+    while (r.day < DAYS)
+        quiet_day(&r);
+    f = quiet_find(&r, "outlier n000 ");
+    CHECK(f && f->id == id && f->state == KEPT_CLOSED && f->times == 1,
+          "for good: what was slow is the past of a healthy node");
+    f = quiet_find(&r, "slower n000 ");
+    CHECK(!f || (f->state == KEPT_CLOSED && f->times <= 1), "and so is its own past");
+    quiet_end(&r);
+}
+
+int main(void)
+{
+    test_quiet_days();
+    test_repair();
+    return tap_done();
+}
