@@ -257,7 +257,7 @@ int cmd_compare(struct cli *c, const struct invocation *i, struct err *err)
                        f->matrix);
     snprintf(path, sizeof path, "/v1/compare?base=%lld&target=%lld&threshold=%g%s%s%s%s",
              (long long)base, (long long)target, f->threshold,
-             f->allow_different ? "&anyway=true" : "", f->cycles ? "&cycles=true" : "",
+             f->allow_different ? "&allow_different=true" : "", f->cycles ? "&cycles=true" : "",
              *f->matrix ? "&matrix=" : "", f->matrix);
     if (http_json(c, "GET", path, NULL, &answer, err) < 0) {
         // What is wrong with the two runs. The text names them, and no option here has such a name.

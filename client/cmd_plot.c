@@ -361,7 +361,7 @@ static int plot_compare(const struct cli *c, const struct invocation *i, const s
         return -1;
     bool text = wants_text(c, f);
     snprintf(path, sizeof path, "/v1/compare%s?base=%lld&target=%lld%s%s%s", text ? "" : ".svg",
-             (long long)base, (long long)target, f->allow_different ? "&anyway=true" : "",
+             (long long)base, (long long)target, f->allow_different ? "&allow_different=true" : "",
              *f->matrix ? "&matrix=" : "", f->matrix);
     if (!text)
         return plot_svg(c, path, f, err);

@@ -39,7 +39,7 @@ struct rank_map {
 // What stands against comparing, one after another.
 struct refusal {
     struct comparison *c;
-    bool anyway;
+    bool allow_different;
     const char *member; // the first
     struct buf text;
 };
@@ -77,7 +77,7 @@ __attribute__((format(printf, 3, 4))) static void refuse(struct refusal *r, cons
     buf_vfmt(&line, fmt, ap);
     va_end(ap);
     buf_needs(&r->text, &line);
-    if (r->anyway) {
+    if (r->allow_different) {
         compare_note(r->c, "%s; differences may come from that alone", buf_text(&line));
         return;
     }
@@ -429,7 +429,7 @@ static void note_facts(struct comparison *c, const struct compare_side *a,
 }
 
 static int check_sides(struct comparison *c, struct rank_map *m, const struct compare_side *a,
-                       const struct compare_side *b, bool anyway, struct err *err)
+                       const struct compare_side *b, bool allow_different, struct err *err)
 {
     const struct matrix *x = a->matrix, *y = b->matrix;
     if (strcmp(x->quantity, y->quantity) != 0 || strcmp(x->unit, y->unit) != 0)
@@ -438,7 +438,7 @@ static int check_sides(struct comparison *c, struct rank_map *m, const struct co
     if (!axis_is(&x->row, y->row.name) || !axis_is(&x->col, y->col.name))
         return err_set(err, ERR_CONFLICT, "axes", "A has %s by %s, B has %s by %s", x->row.name,
                        x->col.name, y->row.name, y->col.name);
-    struct refusal r CLEANUP(refusal_fini) = {.c = c, .anyway = anyway};
+    struct refusal r CLEANUP(refusal_fini) = {.c = c, .allow_different = allow_different};
     bool latency = strcmp(x->name, "serial") == 0 || strcmp(x->name, "concurrent") == 0;
     must_match(&r, latency ? "mode" : "matrix", x->name, y->name);
     must_match(&r, "method", a->method, b->method);
@@ -501,7 +501,7 @@ int compare_align(struct comparison *c, const struct compare_side *a, const stru
 {
     struct rank_map m CLEANUP(rank_map_fini) = {0};
     const struct matrix *x = a->matrix, *y = b->matrix;
-    if (map_ranks(&m, a, b, err) < 0 || check_sides(c, &m, a, b, o->anyway, err) < 0)
+    if (map_ranks(&m, a, b, err) < 0 || check_sides(c, &m, a, b, o->allow_different, err) < 0)
         return -1;
     if (m.places) {
         note_places(c, &m, false);

@@ -78,7 +78,7 @@ struct compare_options {
     double threshold_percent; // differences that are significantly smaller do not matter
     double noise_percent; // what whole runs differ by anyway: less is the same; 0 or NaN: unknown
     double level;         // false discovery rate of cells, and of groups
-    bool anyway;          // compare although the two ask different questions; warns instead
+    bool allow_different; // compare although the two ask different questions; warns instead
 };
 #define COMPARE_DEFAULTS ((struct compare_options){.threshold_percent = 3, .level = 0.005})
 

@@ -25,7 +25,7 @@ static int options_from(const struct request *q, struct compare_options *o, stru
     if (threshold && (!str_to_double(threshold, &o->threshold_percent) ||
                       o->threshold_percent < 0.1 || o->threshold_percent > 100))
         return err_set(err, ERR_INVALID, "threshold", "must be a percentage from 0.1 to 100");
-    return request_query_bool(q, "anyway", &o->anyway, err);
+    return request_query_bool(q, "allow_different", &o->allow_different, err);
 }
 
 // Runs of one mode each have no matrix in common, but a report on both says what one mode costs

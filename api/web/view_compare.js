@@ -22,9 +22,9 @@ function headline(c, id, other) {
 }
 
 function refusal(error, id, other) {
-  const anyway = error.document && error.status === 409 && error.document.member !== "mode";
+  const anyway = error.document && error.status === 409 && !["mode", "target"].includes(error.document.member);
   return make("section", { class: "card verdict none" }, make("h2", {}, "No verdict"), make("p", { class: "headline" }, error.message),
-    make("p", { class: "links" }, anyway && make("a", { href: `#/compare/${id}/${other}?anyway=true` }, "Compare them anyway")));
+    make("p", { class: "links" }, anyway && make("a", { href: `#/compare/${id}/${other}?allow_different=true` }, "Compare them anyway")));
 }
 
 const interval = (d) => d.lo_percent === null || d.lo_percent === undefined ? "" : `${percent(d.lo_percent)} to ${percent(d.hi_percent)}`;
@@ -79,7 +79,7 @@ async function curves(root, documents, ids, name) {
 
 export async function show(root, { id, other, query }) {
   const request = new URLSearchParams({ base: id, target: other });
-  for (const name of ["matrix", "threshold", "anyway", "cycles"]) if (query.has(name)) request.set(name, query.get(name));
+  for (const name of ["matrix", "threshold", "allow_different", "cycles"]) if (query.has(name)) request.set(name, query.get(name));
   const [own, base, target] = await Promise.all([once("v1/node"), get(`v1/runs/${id}`), get(`v1/runs/${other}`)]);
   const compared = await get(`v1/compare?${request}`).catch((error) => error);
   if (compared instanceof Error && !compared.document) throw compared;

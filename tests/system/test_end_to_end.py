@@ -204,7 +204,7 @@ def test_a_run_compared_with_itself_is_the_same(finished):
 @pytest.mark.parametrize("query,status,member", [
     ("base=1", 422, "target"), ("base=x&target=1", 422, "base"), ("base=1&target=999999", 404, None),
     ("base=1&target=1&threshold=0", 422, "threshold"), ("base=1&target=1&matrix=none", 422, "matrix"),
-    ("base=1&target=1&anyway=perhaps", 422, "anyway"), ("base=1&target=1&colour=red", 400, "colour"),
+    ("base=1&target=1&allow_different=perhaps", 422, "allow_different"), ("base=1&target=1&colour=red", 400, "colour"),
 ])
 def test_compare_refuses_by_name(finished, query, status, member):
     daemon, _ = finished
@@ -258,12 +258,12 @@ def test_other_questions_are_not_compared(finished):
     classic = daemon.run(size="64K,1M,4M", method="classic")
     answer = daemon.get(f"/v1/compare?base={run['id']}&target={classic['id']}")
     assert answer.status == 409 and "method" in answer.json["detail"], answer.body
-    assert daemon.get(f"/v1/compare?base={run['id']}&target={classic['id']}&anyway=true").status == 200
+    assert daemon.get(f"/v1/compare?base={run['id']}&target={classic['id']}&allow_different=true").status == 200
     other = daemon.run(size="64K,1M,4M", stride=128, quick=True)
     answer = daemon.get(f"/v1/compare?base={run['id']}&target={other['id']}")
     assert answer.status == 409 and answer.json["member"] == "stride", answer.body
     assert "0 in A, 128 in B" in answer.json["detail"], answer.body
-    warned = daemon.get(f"/v1/compare?base={run['id']}&target={other['id']}&anyway=true").json
+    warned = daemon.get(f"/v1/compare?base={run['id']}&target={other['id']}&allow_different=true").json
     assert any("stride" in note for note in warned["comparison"]["notes"]), warned["comparison"]["notes"]
     less = daemon.run(size="64K,4M", precision=5, quick=True, note="less effort, same question")
     told = daemon.get(f"/v1/compare?base={run['id']}&target={less['id']}")

@@ -297,7 +297,7 @@ static void test_refusals(void)
     CHECK_STR(err.text, "the method differs: A has prp4-v1, B has classic", "says how");
     CHECK(c.cells == NULL, "nothing half done");
     struct compare_options anyway = defaults;
-    anyway.anyway = true;
+    anyway.allow_different = true;
     CHECK(compare(&c, &x, &y, &anyway, &err) == 0 && c.n_notes == 2, "warns if told to go on");
     CHECK(c.cols == 3 && c.rows == 2, "common sizes are aligned");
     comparison_fini(&c);
@@ -352,7 +352,7 @@ static void test_many_ranks(void)
     struct compare_side x = {.matrix = &a, .ranks = here, .n_ranks = MANY};
     struct compare_side y = {.matrix = &b, .ranks = there, .n_ranks = MANY};
     struct compare_options anyway = defaults;
-    anyway.anyway = true;
+    anyway.allow_different = true;
     CHECK(compare(&c, &x, &y, &anyway, NULL) == 0 && c.rows == MANY - 3, "%d ranks go together",
           c.rows);
     bool reversed = c.row_a[0] == 1 && c.row_b[0] == 1;
@@ -513,7 +513,7 @@ static int compare_specs(enum benchmark_id id, const char *name, const char *mem
     struct matrix m = {0};
     struct spec s, t;
     struct compare_options o = defaults;
-    o.anyway = anyway;
+    o.allow_different = anyway;
     spec_init(&s, id);
     spec_init(&t, id);
     param_set_text(spec_param(&t, member), &t, value, NULL);
