@@ -15,6 +15,7 @@
 #include "core/os/child.h"
 #include "core/os/dirs.h"
 #include "core/os/service.h"
+#include "fleet/campaigns/submit.h"
 #include "fleet/collect/ingest_main.h"
 #include "fleet/collect/naming_main.h"
 #include "fleet/judging_main.h"
@@ -280,6 +281,8 @@ int fleetd_main(int argc, char **argv)
         return naming_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--work") == 0)
         return reading_main(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "--submit") == 0)
+        return submit_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--judge") == 0)
         return judging_main(argc, argv);
     struct fleetd d = {0};

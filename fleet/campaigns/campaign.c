@@ -33,7 +33,7 @@ void campaign_forget_round(struct campaign *c)
     free(c->states);
     c->states = NULL;
     probe_plan_fini(&c->plan);
-    c->planned = false;
+    c->planned = c->marking = false;
 }
 
 void campaign_free(struct campaign *c)

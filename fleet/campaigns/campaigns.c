@@ -184,6 +184,8 @@ static void resume_nodes(struct campaign *c)
         if (c->plan.nodes[i].state != PROBE_RUNNING)
             continue;
         n->requested_ms = c->facts[i].requested_ms;
+        if (c->request.by_slurm)
+            continue; // it was submitted
         n->run = c->facts[i].run;
         n->probing = PROBING_PAUSES;
         if (c->over && !n->run)
@@ -214,6 +216,8 @@ static int campaign_plan(struct campaign *c, struct err *err)
     resume_nodes(c);
     if (c->request.by_slurm && !c->over)
         slurm_facts(c);
+    else if (c->request.by_slurm)
+        slurm_give_up(c, "the campaign has ended");
     free(c->facts);
     c->facts = NULL;
     c->n_facts = 0;
@@ -293,6 +297,32 @@ static void node_start(struct campaign *c, int node)
     }
 }
 
+static void campaign_stop(struct campaign *c, const char *why)
+{
+    campaign_end(c, FLEET_CAMPAIGN_STOPPED, why);
+    slurm_give_up(c, why);
+}
+
+// What is stored as submitted is submitted; what was before the collector ended is not.
+static void submit_nodes(struct campaign *c)
+{
+    struct err err;
+    if (*c->submission.failure) {
+        campaign_stop(c, c->submission.failure);
+        return;
+    }
+    if (c->submission.pid)
+        return; // that of an earlier round has not ended
+    if (c->plan.count[PROBE_PENDING] && !c->marking) {
+        slurm_mark(c);
+        c->marking = true;
+    } else if (c->marking && is_stored(c)) {
+        c->marking = false;
+        if (slurm_submit(c, &err) < 0)
+            campaign_stop(c, err.text);
+    }
+}
+
 // Slurm starts the runs. They are seen when the node was collected from.
 static void await_slurm(struct campaign *c)
 {
@@ -300,17 +330,25 @@ static void await_slurm(struct campaign *c)
     int64_t look_ms = c->all->c->every_s * 1000;
     char why[CAMPAIGN_WHY];
     if (now >= until_ms)
-        slurm_give_up(c);
-    if (!c->plan.count[PROBE_PENDING]) {
+        slurm_give_up(c, "no run of it has been seen within retry_for");
+    if (!c->plan.count[PROBE_PENDING] && !c->plan.count[PROBE_RUNNING]) {
         round_over(c, "");
         return;
     }
+    if (c->all->c->slurm_submit)
+        submit_nodes(c);
+    if (c->over)
+        return;
     snprintf(why, sizeof why,
              "Slurm is to run it on %d nodes: numaprobe fleet campaign script %lld prints how",
              c->plan.count[PROBE_PENDING], (long long)c->head.id);
-    campaign_says(c, FLEET_CAMPAIGN_WAITING, until_ms, why);
+    if (!c->plan.count[PROBE_PENDING])
+        snprintf(why, sizeof why, "Slurm runs it on %d nodes%s%s", c->plan.count[PROBE_RUNNING],
+                 *c->submission.job ? ": job " : "", c->submission.job);
+    campaign_says(c, c->plan.count[PROBE_PENDING] ? FLEET_CAMPAIGN_WAITING : FLEET_CAMPAIGN_RUNNING,
+                  until_ms, why);
     c->due_ms = clock_mono_ms() + (look_ms < LOOK_MOST_MS ? look_ms : LOOK_MOST_MS);
-    if (is_stored(c) && slurm_news(c)) {
+    if (!c->marking && is_stored(c) && slurm_news(c)) {
         campaign_forget_round(c); // and is planned again with what is known then
         c->stored.facts = false;  // an item requests them, although nothing else has changed
     }
@@ -428,7 +466,7 @@ static void campaign_confirmed(struct campaign *c)
     for (int i = 0; c->planned && i < c->nodes.n; i++) {
         bool sent = c->states[i].sent;
         c->states[i].sent = false;
-        if (sent && c->states[i].probing == PROBING_STORES)
+        if (sent && c->states[i].probing == PROBING_STORES && !c->request.by_slurm)
             probe_request(c, i);
     }
     wake_all(c->all, c->head.id);
@@ -584,6 +622,8 @@ int campaigns_cancel(struct campaigns *all, int64_t id, const char *by, struct e
         return -1;
     snprintf(why, sizeof why, "cancelled by %s", by);
     campaign_end(c, FLEET_CAMPAIGN_CANCELLED, why);
+    if (c->planned && c->request.by_slurm)
+        slurm_give_up(c, why);
     for (int i = 0; c->planned && i < c->nodes.n; i++)
         if (c->states[i].probing != PROBING_NOT)
             probe_cancel(c, i);
@@ -727,6 +767,8 @@ void campaigns_free(struct campaigns *all)
     if (!all)
         return;
     poller_listen(all->poller, NULL, all);
+    for (struct campaign *c = all->list; c; c = c->next)
+        slurm_submit_end(c);
     while (all->list)
         campaign_drop(all->list);
     if (all->fetch)

@@ -49,6 +49,15 @@ struct campaign {
     bool dropped;   // only its requests keep it
     bool over;      // it has ended: nothing more is begun
     int64_t news;   // through Slurm: runs that were stored when facts were read last
+    bool marking;   // through Slurm: that its nodes are submitted is being stored
+    struct {
+        pid_t pid; // of the child that submits; 0: none
+        int pipe;
+        struct loop_watch *watch;
+        struct buf text;            // what it printed
+        char job[24];               // of this round; "": not known
+        char failure[CAMPAIGN_WHY]; // "": none
+    } submission;
     struct err refused;
 };
 
@@ -103,4 +112,7 @@ void probe_refused(struct campaign *c, int node, int64_t after_ms, const char *w
 
 void slurm_facts(struct campaign *c); // has a plan of these facts: nodes with a run have ended
 bool slurm_news(struct campaign *c);  // nodes have new runs since it was called last
-void slurm_give_up(struct campaign *c);
+void slurm_give_up(struct campaign *c, const char *why); // nodes that are left, or submitted
+void slurm_mark(struct campaign *c); // nodes that are left are submitted; then, when stored:
+int slurm_submit(struct campaign *c, struct err *err);
+void slurm_submit_end(struct campaign *c); // the collector stops

@@ -57,8 +57,7 @@ static int add_option(const struct param *p, const struct spec *s, const struct 
     return 0;
 }
 
-// numaprobe with what is requested as options.
-static int add_body(const struct campaign_request *r, struct buf *out, struct err *err)
+int campaign_script_body(const struct campaign_request *r, struct buf *out, struct err *err)
 {
     CLEANUP_MEM struct spec *s = malloc(2 * sizeof *s);
     CLEANUP_JSON struct json *spec = json_parse(buf_text(&r->spec), r->spec.len, err);
@@ -96,7 +95,7 @@ int campaign_script_check(const struct campaign_request *r, struct err *err)
             return err_set(err, ERR_INVALID, others[i].member,
                            "cannot be with \"through\": \"slurm\", where Slurm decides when a "
                            "task begins");
-    return add_body(r, &body, err);
+    return campaign_script_body(r, &body, err);
 }
 
 int campaign_script_write(const struct campaign_request *r, const struct nodeset *nodes,
@@ -118,7 +117,7 @@ int campaign_script_write(const struct campaign_request *r, const struct nodeset
             " \\\n    --job-name='numaprobe-%s' --output=/dev/null <<'END_OF_JOB'\n"
             "#!/bin/sh\n",
             nodes->n, r->rules.at_once, minutes, r->name);
-    if (add_body(r, out, err) < 0)
+    if (campaign_script_body(r, out, err) < 0)
         return -1;
     buf_str(out, "END_OF_JOB\n"
                  ")\n"

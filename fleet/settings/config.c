@@ -121,6 +121,12 @@ static const struct param params[] = {
      .max = 36500,
      .def = "0",
      .help = "Delete whole runs that were stored longer ago than this. 0: keep all."},
+    {.name = "slurm_submit",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct fleetd_config, slurm_submit),
+     .def = "false",
+     .help = "Submit the jobs of campaigns through Slurm with sbatch. Default: the collector only "
+             "writes their scripts."},
     {.name = "log_level",
      .kind = PARAM_ENUM,
      .offset = offsetof(struct fleetd_config, log_level),

@@ -24,6 +24,7 @@ struct fleetd_config {
     char node_token_file[256], node_ca[256], node_certificate[256], node_key[256];
     int64_t every_s, at_once, node_timeout_s, keep_days;
     int64_t archive_keep_days;
+    bool slurm_submit;
     int archive;         // enum fleet_archive
     int log_level;       // index of log_level_names
     const char *move_to; // of SETTINGS_OWN_WITH, in argv

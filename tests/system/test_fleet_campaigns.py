@@ -359,6 +359,74 @@ def test_what_slurm_has_run_is_seen_by_the_feed(collect):
     assert states(given_up) == {"skipped": 4} and "within retry_for" in given_up["node_states"][0]["why"]
 
 
+def slurm_of(tmp_path, monkeypatch, **more):
+    """Puts programs in front that write down how they are started."""
+    for name, text in {**FAKES, "sbatch": 'echo begun >> "$0.times"; printf "%s\\n" "$@" > "$0.args"; echo "77;test"',
+                       "scontrol": 'echo "$@" >> "$0.args"', "scancel": 'echo "$@" > "$0.args"', **more}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return lambda name: (tmp_path / name).read_text().splitlines()
+
+
+def test_the_collector_submits_where_it_is_allowed_to(collect, tmp_path, monkeypatch):
+    said = slurm_of(tmp_path, monkeypatch)
+    c = collect(5, collector=("--every=1", "--slurm-submit")).start()
+    c.wait_up(5)
+    number = begin(c, through="slurm", nodes="node[2-4]", at_once=2, order="name", spec={**SPEC, "note": "it's $x"})
+    running = until(lambda: (d := show(c, number)) and "job 77" in d["campaign"]["why"] and d)
+    assert running["campaign"]["state"] == "running" and running["campaign"]["running"] == 3, running["campaign"]
+    words = said("sbatch.args")
+    assert {"--parsable", "--hold", "--array=1-3%2", "--nodes=1", "--exclusive", "--job-name=numaprobe-probe"} <= set(words), words
+    assert "--wrap=exec numaprobe run latency '--size=1-64' '--note=it'\\''s $x'" in words, words
+    assert said("scontrol.args") == [*(f"update JobId=77_{i} ReqNodeList=node{i + 1}" for i in range(1, 4)), "release 77"]
+    assert c.problem(f"/v1/fleet/campaigns/{number}/script")[0] == 409
+    c.process.kill()
+    c.process.wait()
+    c.start()
+    until(lambda: (d := show(c, number)) and d["campaign"]["running"] == 3 and script_refused(c, number))
+    assert said("sbatch.times") == ["begun"], "a kill submits nothing twice"
+    assert send(c, f"/v1/fleet/campaigns/{number}/cancel")[0] == 200
+    assert states(ended(c, number)) == {"skipped": 3}
+
+
+def test_a_kill_during_the_submission_submits_nothing_twice(collect, tmp_path, monkeypatch):
+    said = slurm_of(tmp_path, monkeypatch, sbatch='echo begun >> "$0.times"; read -r go < "$0.gate"; echo 77')
+    gate = tmp_path / "sbatch.gate"
+    os.mkfifo(gate)
+    c = collect(3, collector=("--every=1", "--slurm-submit")).start()
+    c.wait_up(3)
+    number = begin(c, through="slurm")
+    until(lambda: (tmp_path / "sbatch.times").exists())
+    c.process.kill()
+    c.process.wait()
+    c.start()
+    until(lambda: (d := show(c, number)) and d["campaign"]["running"] == 3 and script_refused(c, number))
+    gate.write_text("go\n")
+    until(lambda: (tmp_path / "scontrol.args").exists() and said("scontrol.args")[-1] == "release 77")
+    assert said("sbatch.times") == ["begun"]
+
+
+def script_refused(c, number):
+    """Its nodes were read after the start, and none is left for a script."""
+    with contextlib.suppress(AssertionError):
+        return c.problem(f"/v1/fleet/campaigns/{number}/script")[0] == 409
+
+
+@pytest.mark.parametrize("fault, why", [({"sbatch": "echo 'sbatch: error: no partition' >&2; exit 1"}, "no partition"),
+                                        ({"sbatch": "echo what"}, "no number of a job"),
+                                        ({"sbatch": "kill -9 $PPID"}, "the process that submits it ended"),
+                                        ({"scontrol": "echo 'Invalid node name' >&2; exit 1"}, "Invalid node name")])
+def test_what_slurm_refuses_stops_the_campaign(collect, tmp_path, monkeypatch, fault, why):
+    said = slurm_of(tmp_path, monkeypatch, **fault)
+    c = collect(2, collector=("--slurm-submit",)).start()
+    c.wait_up(2)
+    done = ended(c, begin(c, through="slurm"))
+    assert done["campaign"]["state"] == "stopped" and why in done["campaign"]["why"], done["campaign"]
+    assert states(done) == {"skipped": 2} and not done["campaign"]["why"].endswith("?"), done
+    assert "scontrol" not in fault or said("scancel.args") == ["77"], "no job is left"
+
+
 def test_a_script_is_for_slurm_and_for_campaigns_that_have_not_ended(collect):
     c = collect(2).start()
     c.wait_up(2)
