@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon's page in a real Chromium: every view, with and without runs, by mouse, keyboard and token."""
+import json
+import sqlite3
 import subprocess
 import time
 
@@ -520,3 +522,31 @@ def test_recorded_machines(browser, make_daemon, tmp_path, name):
         page.go(view) if page.evaluate("location.hash") != view else None
         assert not page.evaluate("!!document.querySelector('#view > div > [role=alert]')") and page.overflow() == 0, view
     page.check()
+
+
+def test_a_database_of_the_first_version(browser, make_daemon, tmp_path):
+    """Every view of runs that an earlier version stored: one that succeeded, one that failed."""
+    (tmp_path / "state").mkdir(mode=0o700)
+    db = sqlite3.connect(tmp_path / "state" / "numaprobe.db")
+    db.executescript((ROOT / "schema" / "sql" / "0001-first.sql").read_text() + "PRAGMA user_version=1; PRAGMA application_id=1853189473;")
+    run = "INSERT INTO run(seq,state,benchmark,node,created_ms,started_ms,finished_ms,method,n_ranks,n_cells,error,error_text,spec,conditions) " \
+          "VALUES(?,?,'latency','old',1790000000000,1790000000001,1790000009000,'prp4-v1',1,2,?,?,?,?)"
+    spec = json.dumps({"benchmark": "latency", "size": "1,2", "cpus": "0"})
+    db.execute(run, (1, "succeeded", None, None, spec, '["ranks run as root"]'))
+    db.execute(run, (2, "failed", "run_failed", "mpirun exited with status 1", spec, "[]"))
+    axis = json.dumps
+    db.execute("INSERT INTO matrix VALUES(1,0,'concurrent','latency','ns',?,?)",
+               (axis({"name": "rank", "unit": "", "values": [0]}), axis({"name": "working_set", "unit": "bytes", "values": [1 << 20, 2 << 20]})))
+    for col, value in enumerate((11000, 12500)):
+        db.execute("INSERT INTO cell(run_id,matrix,row,col,n,disturbed,median_milli,lo_milli,hi_milli,min_milli,tight) "
+                   "VALUES(1,0,0,?,20,0,?,?,?,?,1)", (col, value, value - 100, value + 100, value - 200))
+    db.execute("UPDATE counter SET value=2 WHERE name='seq'")
+    db.commit()
+    db.close()
+    daemon = make_daemon(fake_bench_env(), home=tmp_path)
+    for view, shown in (("#/", "Overview"), ("#/runs?node=", "failed"), ("#/runs/1", "12.5"), ("#/runs/2", "mpirun exited"),
+                        ("#/runs/1/distribution", "no distribution"), ("#/compare/1/1", "Run 1"), ("#/history", "History"),
+                        ("#/topology", "Topology")):
+        page = browser.open(daemon, view)
+        assert shown in page.evaluate("document.body.textContent"), view
+        page.check()
