@@ -239,6 +239,7 @@ static int drift_metric(struct drift_work *w, int column, struct drift_metric *o
     double sign = out->more ? -1 : 1, reach = dist_t_quantile(0.975, best->df) * best->error;
     double one = 100 * expm1(sign * (best->change - reach)),
            other = 100 * expm1(sign * (best->change + reach));
+    out->from_ms = day[before] * DRIFT_DAY_MS;
     out->p = fmin(1, 2 * best->p);
     out->percent = 100 * expm1(sign * best->change);
     out->lo = fmin(one, other);
@@ -352,7 +353,7 @@ int drift_find(struct drift *out, const struct fleet *f, int class, struct err *
 
 // ---- Document
 
-static void drift_sentence(const struct drift *d, struct buf *out)
+void drift_sentence(const struct drift *d, struct buf *out)
 {
     const struct drift_metric *m = &d->worst;
     if (!d->worse)

@@ -9,6 +9,7 @@
 #pragma once
 #include "analysis/peers/fleet.h"
 #include "analysis/peers/peers.h"
+#include "base/buf.h"
 #include "base/jsonw.h"
 
 enum {
@@ -28,6 +29,7 @@ struct drift_metric {
     bool more;                 // is better
     int nodes;                 // behind it
     int days, before;          // days that were compared
+    int64_t from_ms;           // the first of the newest days
     double value, was;         // median of the class then and before; its nodes as they are
     double percent, lo, hi;    // of `was`, + is more; 95 % interval
     double p;                  // of so much worse by chance; NaN: not known
@@ -44,6 +46,8 @@ struct drift {
 // By all runs kept, whatever the set-up: a change of it may be the cause. ERR_NO_MEMORY is the only
 // error.
 int drift_find(struct drift *out, const struct fleet *f, int class, struct err *err);
+// Why the grade is what it is, in one sentence; nothing where nothing is worse.
+void drift_sentence(const struct drift *d, struct buf *out);
 // {"what":"drift","grade","text","node":null,"nodes":[],"class","metrics_worse","of","p","worst",
 // "since"}: as a finding of analysis/peers/fleet_findings_text.h. Where nothing is worse the grade
 // is "fine", the text empty and "worst" null.

@@ -13,6 +13,7 @@ const struct kept_what_info kept_whats[KEPT_WHATS] = {
     [KEPT_OUTLIER] = {"outlier", ABOUT_VERDICT},
     [KEPT_SLOWER] = {"slower", ABOUT_VERDICT},
     [KEPT_GROUP] = {"group", ABOUT_CLASS},
+    [KEPT_DRIFT] = {"drift", ABOUT_DRIFT},
     [KEPT_STALE] = {"stale", ABOUT_FACTS},
     [KEPT_DOWN] = {"down", ABOUT_FACTS},
     [KEPT_REINSTALLED] = {"reinstalled", ABOUT_FACTS},
@@ -33,6 +34,11 @@ int kept_what_find(const char *name)
         if (strcmp(name, kept_whats[i].name) == 0)
             return i;
     return -1;
+}
+
+bool kept_of_class(enum kept_what what)
+{
+    return kept_whats[what].about & (ABOUT_CLASS | ABOUT_DRIFT);
 }
 
 void kept_list_fini(struct kept_list *l)
@@ -69,12 +75,11 @@ int kept_list_add(struct kept_list *l, const struct kept_finding *one, const cha
     return 0;
 }
 
-// "outlier node017 <class>": what makes a finding the one it is.
+// "outlier node017 <class>": what makes a finding the one it is. A class has several groups.
 static void kept_identity(const struct kept_sight *s, char out[static KEPT_IDENTITY_MAX])
 {
-    bool class = kept_whats[s->what].about == ABOUT_CLASS;
     snprintf(out, KEPT_IDENTITY_MAX, "%s %.64s %.64s %.70s", kept_whats[s->what].name, s->node,
-             s->class, class ? s->metric : "");
+             s->class, s->what == KEPT_GROUP ? s->metric : "");
 }
 
 static void kept_move(struct kept_finding *f, enum kept_event event, int64_t now_ms)
@@ -131,9 +136,9 @@ static int kept_sight_add(struct kept_list *l, const struct kept_sight *s, int64
     if (at < 0) {
         const struct kept_finding fresh = {
             .id = l->last_id + 1, .what = s->what, .found_ms = now_ms, .change = KEPT_NEW};
-        bool class = kept_whats[s->what].about == ABOUT_CLASS;
         at = l->identities.n;
-        if (kept_list_add(l, &fresh, identity, class ? s->class : s->node, err) < 0)
+        if (kept_list_add(l, &fresh, identity, kept_of_class(s->what) ? s->class : s->node, err) <
+            0)
             return -1;
     }
     int times = l->list[at].times;

@@ -13,6 +13,7 @@ enum kept_what {
     KEPT_OUTLIER,
     KEPT_SLOWER,
     KEPT_GROUP,
+    KEPT_DRIFT,
     KEPT_STALE,
     KEPT_DOWN,
     KEPT_REINSTALLED,
@@ -30,13 +31,15 @@ enum kept_about {
     ABOUT_VERDICT = 1, // what the node measured
     ABOUT_CLASS = 2,   // what a class measured
     ABOUT_FACTS = 4,   // what the node responds
+    ABOUT_DRIFT = 8,   // how the days of a class differ
 };
 struct kept_what_info {
     const char *name; // stable, in JSON: "outlier"
     enum kept_about about;
 };
 extern const struct kept_what_info kept_whats[KEPT_WHATS];
-int kept_what_find(const char *name); // -1: none
+int kept_what_find(const char *name);    // -1: none
+bool kept_of_class(enum kept_what what); // and not of a node
 
 enum {
     KEPT_MISSES = 3,        // judgements in a row without a finding close it

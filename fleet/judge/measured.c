@@ -2,11 +2,15 @@
 // A finding is proved by the newest run of its nodes, so that the same runs confirm nothing.
 #include "fleet/judge/measured.h"
 
+#include <math.h>
 #include <stdlib.h>
 
+#include "analysis/peers/drift.h"
 #include "analysis/peers/fleet_findings_text.h"
 #include "analysis/peers/fleet_view.h"
 #include "base/cleanup.h"
+
+#define DAY_MS ((int64_t)86400 * 1000)
 
 // When the oldest run was measured that a node is judged by.
 static int64_t oldest_run(const struct fleet *f, int node, int probe)
@@ -67,12 +71,60 @@ static int measured_findings(const struct fleet *f, const struct measured_to *to
     return rc;
 }
 
+static int measured_drift(const struct fleet *f, int class, int64_t newest_ms,
+                          const struct measured_to *to, struct err *err)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT, evidence = BUF_INIT;
+    struct jsonw json = jsonw_to(&evidence);
+    struct drift d;
+    if (drift_find(&d, f, class, err) < 0)
+        return -1;
+    if (isnan(d.p))
+        to->unseen(to->ctx, &(struct kept_unseen){f->classes.list[class], ABOUT_DRIFT});
+    if (d.grade == PEERS_FINE)
+        return 0;
+    drift_sentence(&d, &text);
+    drift_write_json(&d, f, &json, NULL);
+    if (!buf_ok(&text) || !buf_ok(&evidence))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a finding");
+    const struct kept_sight s = {.what = KEPT_DRIFT,
+                                 .grade = (int)d.grade,
+                                 .node = "",
+                                 .class = f->classes.list[class],
+                                 .metric = d.worst.metric,
+                                 .text = buf_text(&text),
+                                 .evidence = buf_text(&evidence),
+                                 .percent = d.worst.percent,
+                                 .lo = d.worst.lo,
+                                 .hi = d.worst.hi,
+                                 .since_ms = d.worst.since_ms,
+                                 // Runs of the same day say the same.
+                                 .proof = newest_ms / DAY_MS * DAY_MS,
+                                 .oldest = d.worst.from_ms};
+    to->sight(to->ctx, &s);
+    return 0;
+}
+
+static int measured_drifts(const struct fleet *f, const struct measured_to *to, struct err *err)
+{
+    CLEANUP_MEM int64_t *newest = calloc((size_t)f->classes.n + 1, sizeof *newest);
+    int rc = newest ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory to judge");
+    for (int i = 0; i < f->nodes.n && rc == 0; i++) {
+        int class = f->node[i].class;
+        if (class >= 0 && f->node[i].newest_ms > newest[class])
+            newest[class] = f->node[i].newest_ms;
+    }
+    for (int i = 0; i < f->classes.n && rc == 0; i++)
+        rc = measured_drift(f, i, newest[i], to, err);
+    return rc;
+}
+
 int measured_judge(const struct fleet *f, const struct measured_to *to, struct err *err)
 {
     CLEANUP_MEM int *judged = calloc((size_t)f->classes.n + 1, sizeof *judged);
     if (!judged)
         return err_set(err, ERR_NO_MEMORY, "", "no memory to judge");
-    if (measured_findings(f, to, err) < 0)
+    if (measured_findings(f, to, err) < 0 || measured_drifts(f, to, err) < 0)
         return -1;
     for (int i = 0; i < f->nodes.n; i++) {
         if (f->node[i].class >= 0 && fleet_node_enough(f, i))

@@ -42,8 +42,7 @@ static int kept_row(void *ctx, const struct fleet_cell *row, struct err *err)
                                      .closed_ms = row[12].i,
                                      .marked_ms = row[13].i,
                                      .proof = row[14].i};
-    bool class = kept_whats[what].about == ABOUT_CLASS;
-    return kept_list_add(ctx, &one, row[1].t, class ? row[4].t : row[3].t, err);
+    return kept_list_add(ctx, &one, row[1].t, kept_of_class(one.what) ? row[4].t : row[3].t, err);
 }
 
 static int kept_read(struct fleet_store *s, struct kept_list *l, struct err *err)

@@ -16,6 +16,8 @@ struct quiet {
     unsigned long long seed;
     int bad_from, bad_until; // days on which node 0 is slower by `slow`
     double slow;
+    int drift_from; // 0: never; from this day on all are slower by `drift`
+    double drift;
 };
 
 struct quiet_run {
@@ -104,6 +106,7 @@ static void quiet_measure(struct quiet_run *r, int node, int64_t now_ms, double 
 static void quiet_day(struct quiet_run *r)
 {
     double common = r->w.common * sim_normal(&r->seed);
+    common += r->w.drift_from && r->day >= r->w.drift_from ? log1p(r->w.drift) : 0;
     for (int part = 0; part < JUDGED_A_DAY; part++) {
         int64_t now_ms = PAGES_NOW + r->day * PAGES_DAY + part * PAGES_DAY / JUDGED_A_DAY;
         for (int i = part; i < r->w.nodes; i += JUDGED_A_DAY)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many alarms a fleet gives on days on which nothing is wrong, and that the finding about a
 // node closes when the node is repaired, with all its runs in one history.
+#include "analysis/peers/drift.h"
 #include "analysis/peers/peers.h"
 #include "tests/unit/fleet/quiet.h"
 #include "tests/unit/tap.h"
@@ -73,9 +74,38 @@ static void test_repair(void)
     quiet_end(&r);
 }
 
+static void test_class_drifts(void)
+{
+    enum { SLOWER = 30, DAYS = 65 };
+    static struct quiet_run r;
+    struct quiet w = usual;
+    int opened = 0;
+    w.seed = 5402;
+    w.drift_from = SLOWER;
+    w.drift = 0.03;
+    quiet_begin(&r, &w);
+    while (r.day < SLOWER)
+        quiet_day(&r);
+    CHECK(!quiet_find(&r, "drift "), "a class that does not drift");
+    while (r.day < DAYS) {
+        quiet_day(&r);
+        if (!opened && quiet_state(&r, "drift ") == KEPT_OPEN)
+            opened = r.day;
+    }
+    CHECK(opened > SLOWER && opened <= SLOWER + DRIFT_DAYS, "is found to drift within %d days: %d",
+          DRIFT_DAYS, opened - SLOWER);
+    const struct kept_finding *f = quiet_find(&r, "drift  AAA ");
+    CHECK(f && f->state == KEPT_CLOSED && f->times == 1,
+          "one finding of the class, until that is its past");
+    CHECK_INT(r.alarms[KEPT_DRIFT], 1, "one alarm");
+    CHECK(r.alarms[KEPT_SLOWER] <= 1, "and no node is slower than its peers by it");
+    quiet_end(&r);
+}
+
 int main(void)
 {
     test_quiet_days();
     test_repair();
+    test_class_drifts();
     return tap_done();
 }
