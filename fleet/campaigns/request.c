@@ -145,7 +145,7 @@ static int member_spec(struct campaign_request *r, const struct json *v, const c
 static int member_at_once(struct campaign_request *r, const struct json *v, const char *name,
                           struct err *err)
 {
-    int64_t n;
+    int64_t n = 0;
     if (member_whole(v, name, 1, CAMPAIGN_AT_ONCE_MAX, &n, err) < 0)
         return -1;
     r->rules.at_once = (int)n;
@@ -161,7 +161,7 @@ static int member_each_by(struct campaign_request *r, const struct json *v, cons
 static int member_each_n(struct campaign_request *r, const struct json *v, const char *name,
                          struct err *err)
 {
-    int64_t n;
+    int64_t n = 0;
     if (member_whole(v, name, 1, CAMPAIGN_AT_ONCE_MAX, &n, err) < 0)
         return -1;
     r->rules.each_n = (int)n;
@@ -232,7 +232,7 @@ static int member_through(struct campaign_request *r, const struct json *v, cons
 static int member_failed_percent(struct campaign_request *r, const struct json *v, const char *name,
                                  struct err *err)
 {
-    int64_t n;
+    int64_t n = 0;
     if (member_whole(v, name, 0, 100, &n, err) < 0)
         return -1;
     r->rules.failed_percent = (int)n;
