@@ -150,7 +150,6 @@ struct api *api_new(const struct api_services *s, const struct access_rules *acc
         return NULL;
     }
     a->services = *s;
-    a->services.tokens = access->tokens;
     a->service = (struct http_service){.routes = routes,
                                        .context = a,
                                        .explain = api_explain,

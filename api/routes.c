@@ -6,6 +6,7 @@
 #include "api/resources/imports.h"
 #include "api/resources/resources.h"
 #include "api/services/work.h"
+#include "http/access/token_routes.h"
 #include "http/messages/alive.h"
 
 const struct route routes[] = {

@@ -12,9 +12,10 @@
 
 struct token_flags {
     int scope;
+    char nodes[256];
 };
 
-static const char *const scopes[] = {"read", "run", "admin", NULL};
+static const char *const scopes[] = {"read", "run", "admin", "push", NULL};
 static const struct param token_params[] = {
     {.name = "scope",
      .kind = PARAM_ENUM,
@@ -23,7 +24,14 @@ static const struct param token_params[] = {
      .def = "read",
      .help =
          "Scope of the new token. read: read; run: also start runs and import; admin: also delete, "
-         "back up and manage tokens."},
+         "back up and manage tokens; push: send runs of some nodes to a collector, nothing else."},
+    {.name = "nodes",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct token_flags, nodes),
+     .room = sizeof(((struct token_flags *)NULL)->nodes),
+     .def = "",
+     .metavar = "SET",
+     .help = "With --scope=push: the nodes whose runs it may send: n[1-9],m1."},
 };
 const struct param_table token_options = {token_params, COUNT_OF(token_params)};
 
@@ -36,6 +44,8 @@ static int create(struct cli *c, const struct token_flags *f, const char *name, 
     jsonw_object(&w, NULL);
     jsonw_text(&w, "name", name);
     jsonw_text(&w, "scope", scopes[f->scope]);
+    if (*f->nodes)
+        jsonw_text(&w, "nodes", f->nodes);
     jsonw_end(&w);
     if (http_json(c, "POST", "/v1/tokens", buf_text(&body), &answer, err) < 0)
         return -1;
@@ -52,8 +62,10 @@ static int create(struct cli *c, const struct token_flags *f, const char *name, 
 
 static int cmd_token_list(struct cli *c, struct err *err)
 {
-    static const struct column columns[] = {
-        {"name", "name", false}, {"scope", "scope", false}, {"created", "created", false}};
+    static const struct column columns[] = {{"name", "name", false},
+                                            {"scope", "scope", false},
+                                            {"created", "created", false},
+                                            {"nodes", "nodes", false}};
     CLEANUP_JSON struct json *answer = NULL;
     CLEANUP_GRID struct grid g;
     grid_init(&g, columns, COUNT_OF(columns));
@@ -64,6 +76,7 @@ static int cmd_token_list(struct cli *c, struct err *err)
         grid_cell(&g, "%s", json_get_text(t, "name", "?"));
         grid_cell(&g, "%s", json_get_text(t, "scope", "?"));
         grid_cell(&g, "%.19s", json_get_text(t, "created", "?"));
+        grid_cell(&g, "%s", json_get_text(t, "nodes", ""));
     }
     if (c->output == OUTPUT_JSON)
         print_json(answer);

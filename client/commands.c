@@ -239,11 +239,22 @@ const struct command commands[] = {
      .about = "Requires root, the daemon's account or a member of admin_group, on the Unix socket. "
               "create prints the token once. revoke takes effect immediately.",
      .examples = "numaprobe token create prometheus --scope=read > token\n"
+                 "numaprobe token create rack1 --scope=push --nodes='n[1-16]' > rack1.token\n"
                  "numaprobe token revoke prometheus",
      .options = &token_options,
      .n_min = 1,
      .n_max = 2,
      .run = cmd_token},
+    {.name = "push",
+     .operands = "",
+     .summary = "send this node's new runs to a collector that cannot contact it",
+     .about = "Reads the runs from the daemon and sends those that the collector does not have, as "
+              "summaries. --url names the daemon, --to the collector. numaprobe-push.timer runs it "
+              "at intervals.",
+     .examples = "numaprobe push --to=https://fleet.example:7790 --to-token-file=push.token\n"
+                 "numaprobe push --to=https://fleet:7790 --to-token-file=push.token -o json",
+     .options = &push_options,
+     .run = cmd_push},
     {.name = "topo",
      .operands = "",
      .summary = "show packages, NUMA nodes, caches and cores",

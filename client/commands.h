@@ -70,6 +70,7 @@ int cmd_history(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_baseline(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_check(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_token(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_push(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_doctor(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_completion(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_help(struct cli *c, const struct invocation *i, struct err *err);
@@ -84,4 +85,5 @@ extern const struct param_table cancel_options, run_options, runs_options, show_
     plot_options;
 extern const struct param_table report_options, compare_options, backup_options, label_options;
 extern const struct param_table import_options, export_options;
-extern const struct param_table history_options, check_options, token_options, topo_options;
+extern const struct param_table history_options, check_options, token_options, push_options,
+    topo_options;

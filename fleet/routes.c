@@ -2,7 +2,9 @@
 // Patterns are tried from the top.
 #include "fleet/routes.h"
 
+#include "fetch/fetch.h"
 #include "fleet/resources/resources.h"
+#include "http/access/token_routes.h"
 #include "http/messages/alive.h"
 
 const struct route fleet_routes[] = {
@@ -40,6 +42,8 @@ const struct route fleet_routes[] = {
      .work = fleetd_work},
     {"GET", "/v1/fleet/history.svg", fleetd_history_svg, "metric,node,class,since,until,band",
      SCOPE_READ, .work = fleetd_work},
+    {"GET", "/v1/fleet/feeds/{name}", fleetd_feed_place, NULL, SCOPE_PUSH},
+    {"POST", "/v1/fleet/feeds/{name}", fleetd_feed_push, NULL, SCOPE_PUSH, FETCH_BODY_MAX},
     {"POST", "/v1/fleet/campaigns", fleetd_campaign_start, NULL, SCOPE_RUN},
     {"GET", "/v1/fleet/campaigns", fleetd_campaign_list, "active,limit,cursor", SCOPE_READ,
      .work = fleetd_work},
@@ -57,5 +61,8 @@ const struct route fleet_routes[] = {
      .work = fleetd_work},
     {"GET", "/v1/fleet/findings/{id}", fleetd_finding, NULL, SCOPE_READ, .work = fleetd_work},
     {"PUT", "/v1/fleet/findings/{id}", fleetd_finding_mark, NULL, SCOPE_RUN},
+    {"GET", "/v1/tokens", tokens_get, NULL, SCOPE_ADMIN},
+    {"POST", "/v1/tokens", fleetd_token_create, NULL, SCOPE_ADMIN},
+    {"DELETE", "/v1/tokens/{name}", tokens_delete, NULL, SCOPE_ADMIN},
     {NULL, NULL, NULL, NULL, SCOPE_NONE},
 };

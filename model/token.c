@@ -5,11 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "model/fingerprint.h"
+#include "model/nodeset.h"
 
-static const char *const names[SCOPES] = {
-    [SCOPE_NONE] = "none", [SCOPE_READ] = "read", [SCOPE_RUN] = "run", [SCOPE_ADMIN] = "admin"};
+static const char *const names[SCOPES] = {[SCOPE_NONE] = "none",
+                                          [SCOPE_PUSH] = "push",
+                                          [SCOPE_READ] = "read",
+                                          [SCOPE_RUN] = "run",
+                                          [SCOPE_ADMIN] = "admin"};
 
 const char *scope_name(enum scope s)
 {
@@ -55,18 +60,47 @@ int token_check_name(const char *name, struct err *err)
     return 0;
 }
 
+static int check_nodes_text(const char *nodes, struct err *err)
+{
+    size_t n = strspn(nodes, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                             "._-[],/");
+    if (!n || n > TOKEN_NODES_MAX || nodes[n])
+        return err_set(err, ERR_INVALID, "nodes",
+                       "must be a set of nodes without blanks, groups and operators, of at most "
+                       "%d bytes: n[1-9],m1",
+                       TOKEN_NODES_MAX);
+    return 0;
+}
+
+int token_check_nodes(const char *nodes, struct err *err)
+{
+    CLEANUP_NODESET struct nodeset set = {0};
+    return check_nodes_text(nodes, err) < 0 ? -1 : nodeset_parse(&set, nodes, NULL, err);
+}
+
+bool token_names(const struct token *t, const char *node)
+{
+    CLEANUP_NODESET struct nodeset set = {0};
+    return t->scope == SCOPE_PUSH && nodeset_parse(&set, t->nodes, NULL, NULL) == 0 &&
+           nodeset_has(&set, node);
+}
+
 int token_read_line(struct token *t, const char *line, struct err *err)
 {
     struct token got = {0};
     char scope[8], created[32];
     int end = 0;
     if (sscanf(line, "%63s %7s %64s %31s %n", got.name, scope, got.hash, created, &end) != 4 ||
-        line[end] || !scope_find(scope, &got.scope) || got.scope == SCOPE_NONE ||
+        !scope_find(scope, &got.scope) || got.scope == SCOPE_NONE ||
+        (got.scope == SCOPE_PUSH ? check_nodes_text(line + end, err) < 0 : line[end] != '\0') ||
         strlen(got.hash) != TOKEN_HASH_SIZE - 1 ||
         strspn(got.hash, "0123456789abcdef") != TOKEN_HASH_SIZE - 1 ||
         !clock_parse(created, &got.created_ms) || token_check_name(got.name, err) < 0)
-        return err_set(err, ERR_INVALID, "token_file",
-                       "must be \"name scope hash created\", as numaprobe token writes it");
+        return err_set(
+            err, ERR_INVALID, "token_file",
+            "must be \"name scope hash created\" and, of push, nodes, as numaprobe token "
+            "writes it");
+    snprintf(got.nodes, sizeof got.nodes, "%s", line + end);
     *t = got;
     return 0;
 }
@@ -75,5 +109,6 @@ void token_write_line(const struct token *t, struct buf *out)
 {
     char created[32];
     clock_rfc3339(t->created_ms, created);
-    buf_fmt(out, "%s %s %s %s\n", t->name, scope_name(t->scope), t->hash, created);
+    buf_fmt(out, "%s %s %s %s%s%s\n", t->name, scope_name(t->scope), t->hash, created,
+            *t->nodes ? " " : "", t->nodes);
 }

@@ -23,7 +23,7 @@ enum {
 static const struct program_limits group_limits = {.time_ms = 10000, .bytes = NODESET_TEXT_MAX};
 
 static const char *const source_kinds[SOURCE_KINDS] = {
-    "nodes", "file", "slurm", "srv", "http_sd", "file_sd",
+    "nodes", "file", "slurm", "srv", "http_sd", "file_sd", "announce",
 };
 
 struct search {
@@ -335,7 +335,7 @@ const char *source_split(const char *text, enum source_kind *kind, struct err *e
         }
     err_set(err, ERR_USAGE, "source",
             "\"%.60s\" is no source: it must be nodes:SET, file:PATH, slurm:PARTITION, srv:NAME, "
-            "http_sd:URL or file_sd:PATH",
+            "http_sd:URL, file_sd:PATH or announce",
             text);
     return NULL;
 }

@@ -48,9 +48,6 @@ int baselines_show(struct request *q, struct reply *r, struct err *err);
 int baselines_put(struct request *q, struct reply *r, struct err *err);
 int baselines_delete(struct request *q, struct reply *r, struct err *err);
 int check_get(struct request *q, struct reply *r, struct err *err);
-int tokens_get(struct request *q, struct reply *r, struct err *err);
-int tokens_post(struct request *q, struct reply *r, struct err *err);
-int tokens_delete(struct request *q, struct reply *r, struct err *err);
 int metrics_get(struct request *q, struct reply *r, struct err *err);
 int log_get(struct request *q, struct reply *r, struct err *err);
 

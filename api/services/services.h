@@ -6,7 +6,6 @@
 #include "core/run/runner.h"
 #include "core/store/store.h"
 #include "core/upkeep/upkeep.h"
-#include "http/access/tokens.h"
 #include "http/messages/service.h"
 
 struct api_services { // borrowed; in a worker there are the store and the machine only
@@ -15,7 +14,6 @@ struct api_services { // borrowed; in a worker there are the store and the machi
     struct machine *machine;
     struct runner *runner;
     struct upkeep *upkeep;
-    struct tokens *tokens;
     struct run_bodies *bodies;
 };
 

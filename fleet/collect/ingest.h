@@ -43,8 +43,9 @@ void ingest_free(struct ingest *i); // waits until what was sent is stored; NULL
 
 struct ingest_item {
     enum ingest_kind kind;
-    const char *node;           // NULL: of none
-    int64_t after, received_ms; // WHOLE: `after` is the number of the run in the feed
+    const char *node; // NULL: of none
+    // WHOLE: `after` is the number of the run in the feed. INGEST_AS_SAID: the page says it.
+    int64_t after, received_ms;
     int skew_ms, status;
 };
 // Takes the body. Confirmed by INGEST_STORED or INGEST_REFUSED, in the order of sending. Without

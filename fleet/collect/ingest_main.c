@@ -317,6 +317,11 @@ static void forget_items(struct ingest_process *p)
     p->bytes = 0;
 }
 
+static int64_t page_after(const struct gathered *g)
+{
+    return g->head.after == INGEST_AS_SAID ? g->page.after : g->head.after;
+}
+
 static int flush(struct ingest_process *p)
 {
     struct err err = {0};
@@ -326,7 +331,7 @@ static int flush(struct ingest_process *p)
     for (int i = 0; i < p->n; i++)
         if (p->list[i].paged)
             p->pages[pages++] = (struct fleet_page){.name = p->list[i].head.node,
-                                                    .after = p->list[i].head.after,
+                                                    .after = page_after(&p->list[i]),
                                                     .received_ms = p->list[i].head.received_ms,
                                                     .skew_ms = p->list[i].head.skew_ms,
                                                     .page = &p->list[i].page};

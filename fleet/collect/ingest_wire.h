@@ -12,6 +12,7 @@
 enum {
     INGEST_FD = 3, // of the process
     INGEST_TEXT = 200,
+    INGEST_AS_SAID = -1,
 };
 
 enum ingest_kind {
@@ -68,8 +69,8 @@ struct ingest_head {
     uint32_t bytes; // of the body
     enum ingest_kind kind;
     int skew_ms;
-    int status; // WHOLE: of the node's response; 0: there is none
-    bool alone; // nothing follows before it is confirmed
-    int64_t after, received_ms;
+    int status;                 // WHOLE: of the node's response; 0: there is none
+    bool alone;                 // nothing follows before it is confirmed
+    int64_t after, received_ms; // after: INGEST_AS_SAID, where the page itself says
     char node[64];
 };

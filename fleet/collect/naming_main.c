@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "core/os/child.h"
 #include "fetch/fetch.h"
+#include "nodes/announced.h"
 #include "nodes/lines.h"
 #include "nodes/named.h"
 #include "nodes/sd.h"
@@ -43,11 +44,12 @@ int naming_read(const struct fleetd_config *c, const char *source, struct buf *o
                                         .group_command = c->group_command};
     enum source_kind kind;
     const char *where = source_split(source, &kind, err);
-    int rc = !where                   ? -1
-             : kind == SOURCE_SRV     ? srv_named(where, out, err)
-             : kind == SOURCE_HTTP_SD ? read_http_sd(c, where, out, err)
-             : kind == SOURCE_FILE_SD ? read_file_sd(where, out, err)
-                                      : source_named(kind, where, &groups, out, err);
+    int rc = !where                    ? -1
+             : kind == SOURCE_SRV      ? srv_named(where, out, err)
+             : kind == SOURCE_HTTP_SD  ? read_http_sd(c, where, out, err)
+             : kind == SOURCE_FILE_SD  ? read_file_sd(where, out, err)
+             : kind == SOURCE_ANNOUNCE ? announced_named(where, out, err)
+                                       : source_named(kind, where, &groups, out, err);
     return rc < 0 ? -1 : named_sort(out, err);
 }
 

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "nodes/announced.h"
 
 enum {
     PAGE_RUNS = 100,
@@ -22,6 +23,7 @@ enum {
     POISON_MS = 3600 * 1000, // until a node is contacted again whose page ended the process
     WANTED_ROOM = 256,       // documents that were requested lately
     WHOLE_ROOM = 64,         // whole runs that wait to be requested; the store repeats others
+    NOT_PUSHED = 410,        // as the status of a whole run: it is given up
     WHOLE_AT_ONCE = 4,       // of at most 32 MiB each
     REPEATS_MAX = 3,         // pages at once of a node whose place was elsewhere
     DUPLICATE_RETURNS = 2,
@@ -64,6 +66,7 @@ struct poller {
     struct whole_run wholes[WHOLE_ROOM];
     int n_wholes, wholes_in_flight;
     struct fetch_limits whole_limits;
+    int64_t pushed;         // pages that nodes sent themselves
     bool store_failed_open; // it was opened, and failed when it was written to
     char token[200];
     struct {
@@ -101,6 +104,8 @@ static void node_event(struct polled *n, enum node_event e)
 
 static void node_later(struct polled *n, int64_t ms)
 {
+    if (n->pushes)
+        ms = n->poller->c->push_every_s * 1000; // it is late then
     n->busy = n->sent = false;
     n->due_ms = clock_mono_ms() + ms;
     poller_wake(n->poller);
@@ -197,6 +202,89 @@ static void node_placed(struct polled *n, const struct ingest_report *r)
     memcpy(n->other, r->other, sizeof n->other);
 }
 
+// ---- Nodes that push ----------------------------------------------------------------------------
+
+static void push_settle(struct polled *n, enum err_code failed, const char *why)
+{
+    struct pushed *s = &n->push;
+    if (s->settled || !s->number)
+        return;
+    s->settled = true;
+    s->failed = failed;
+    snprintf(s->why, sizeof s->why, "%s", why);
+    if (s->wake)
+        s->wake(s->ctx);
+}
+
+static void push_reported(struct polled *n, const struct ingest_report *r)
+{
+    n->push.more = r->more;
+    n->push.stored = r->stored;
+    memcpy(n->push.member, r->member, sizeof n->push.member);
+    push_settle(n, r->kind == INGEST_STORED ? ERR_NONE : ERR_INVALID, r->text);
+}
+
+static void push_missed(struct polled *n)
+{
+    n->failures++;
+    snprintf(n->why, sizeof n->why, "it has not pushed for %" PRId64 " s",
+             n->failures * n->poller->c->push_every_s);
+    node_event(n, NODE_FAILED);
+    node_later(n, 0);
+}
+
+static struct polled *find_polled(const struct poller *p, const char *name);
+
+static struct polled *find_pushing(const struct poller *p, const char *node, struct err *err)
+{
+    struct polled *n = find_polled(p, node);
+    if (n && n->pushes && n->state != NODE_GONE)
+        return n;
+    err_set(err, ERR_NOT_FOUND, "name",
+            "no source names %s as a node that pushes; the collector needs source = announce",
+            node);
+    return NULL;
+}
+
+const struct polled *poller_pushing(const struct poller *p, const char *node, struct err *err)
+{
+    return find_pushing(p, node, err);
+}
+
+int64_t poller_push(struct poller *p, const char *node, struct buf *body, struct err *err)
+{
+    struct polled *n = find_pushing(p, node, err);
+    struct ingest_item item = {
+        .kind = INGEST_PAGE, .node = node, .after = INGEST_AS_SAID, .received_ms = clock_wall_ms()};
+    if (!n)
+        return -1;
+    if (n->poison_ms && item.received_ms - n->poison_ms < POISON_MS)
+        return err_set(err, ERR_CONFLICT, "name",
+                       "a page of this node ended the process that reads pages; others are taken "
+                       "an hour later");
+    if (n->busy)
+        return err_set(err, ERR_CONFLICT, "name", "the page before is not stored yet");
+    if (ingest_backlog(p->ingest) >= INGEST_BACKLOG_MAX)
+        return err_set(err, ERR_UNAVAILABLE, "store", "too many pages wait for the store");
+    if (poller_keep(p, &item, body, err) < 0)
+        return -1;
+    n->busy = n->sent = true;
+    n->push = (struct pushed){.number = ++p->pushed};
+    return n->push.number;
+}
+
+struct polled *poller_push_watch(struct poller *p, int64_t number, void (*wake)(void *ctx),
+                                 void *ctx)
+{
+    for (int i = 0; i < p->n; i++)
+        if (p->nodes[i]->push.number == number) {
+            p->nodes[i]->push.wake = wake;
+            p->nodes[i]->push.ctx = ctx;
+            return p->nodes[i];
+        }
+    return NULL;
+}
+
 // ---- Requests -----------------------------------------------------------------------------------
 
 static int send_on(struct polled *n, struct fetch_response *r)
@@ -291,7 +379,9 @@ static void on_search(void *ctx, uint32_t events)
         struct polled *n = p->nodes[p->at = (p->at + 1) % p->n];
         if (n->busy || n->state == NODE_GONE || node_asleep(n))
             continue;
-        if (n->due_ms <= now)
+        if (n->due_ms <= now && n->pushes)
+            push_missed(n);
+        else if (n->due_ms <= now)
             poll_node(n);
         else if (n->due_ms < next)
             next = n->due_ms;
@@ -344,7 +434,7 @@ static void fetch_document(struct poller *p, const struct ingest_report *r)
     const struct polled *n = poller_find(p, r->node);
     char url[500];
     struct err err;
-    if (!n || n->state == NODE_GONE || !take_wish(p, r->hash))
+    if (!n || n->state == NODE_GONE || n->pushes || !take_wish(p, r->hash))
         return;
     struct wanted_fetch *w = calloc(1, sizeof *w);
     if (!w)
@@ -388,7 +478,7 @@ static int whole_fetch(struct poller *p, const struct whole_run *w, struct err *
 {
     const struct polled *n = poller_find(p, w->node);
     char url[500];
-    struct whole_run *own = n && n->state != NODE_GONE ? malloc(sizeof *own) : NULL;
+    struct whole_run *own = n && n->state != NODE_GONE && !n->pushes ? malloc(sizeof *own) : NULL;
     if (!own)
         return -1;
     *own = *w;
@@ -410,8 +500,9 @@ static void whole_next(struct poller *p)
            ingest_backlog(p->ingest) < INGEST_BACKLOG_MAX) {
         struct whole_run w = p->wholes[0];
         memmove(p->wholes, p->wholes + 1, (size_t)--p->n_wholes * sizeof w);
+        const struct polled *n = poller_find(p, w.node);
         if (whole_fetch(p, &w, &err) < 0) {
-            whole_send(&w, 0, &nothing);
+            whole_send(&w, n && n->pushes ? NOT_PUSHED : 0, &nothing);
             continue;
         }
         p->totals.requests++;
@@ -496,6 +587,9 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
         node_stored(n, r);
     else if (n && r->of == INGEST_PAGE)
         node_failed(n, r->text);
+    if (n && n->pushes && r->of == INGEST_PAGE &&
+        (r->kind == INGEST_STORED || r->kind == INGEST_REFUSED))
+        push_reported(n, r);
     if (r->kind == INGEST_STORED && r->of != INGEST_PAGE)
         p->totals.kept++;
     poller_pass(p, r);
@@ -508,8 +602,11 @@ static void on_ingest_ended(void *ctx, const char *suspect)
     if (p->totals.store_state == STORE_READY)
         store_becomes(p, STORE_OPENING, "the process that stores has ended; it is started again");
     for (int i = 0; i < p->n; i++)
-        if (p->nodes[i]->sent)
+        if (p->nodes[i]->sent) {
             node_later(p->nodes[i], 0);
+            push_settle(p->nodes[i], ERR_UNAVAILABLE,
+                        "the process that stores has ended; send the page again");
+        }
     poller_pass(p, NULL);
     struct polled *n = suspect ? find_polled(p, suspect) : NULL;
     if (!n)
@@ -552,6 +649,12 @@ static void node_said(struct polled *n, const struct naming_node *said)
     snprintf(n->slurm_state, sizeof n->slurm_state, "%.23s", s->state);
     snprintf(n->partitions, sizeof n->partitions, "%s", s->partitions);
     n->base[1][0] = '\0';
+    n->pushes = strcmp(s->url, ANNOUNCED_URL) == 0 || strcmp(said->other_url, ANNOUNCED_URL) == 0;
+    if (n->pushes) {
+        n->base[0][0] = '\0';
+        n->at_base = 0;
+        return;
+    }
     if (node_base(n->poller, n->name, s->url, n->base[0], room, &err) < 0 ||
         (*said->other_url &&
          node_base(n->poller, n->name, said->other_url, n->base[1], room, &err) < 0))
@@ -597,6 +700,8 @@ static int add_nodes(struct poller *p, const struct naming_node *list, int count
         if (!n)
             return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", count);
         node_said(n, &list[i]);
+        if (n->pushes)
+            n->due_ms = now + p->c->push_every_s * 1000;
         p->nodes[p->n++] = n;
     }
     qsort(p->nodes, (size_t)p->n, sizeof *p->nodes, by_two_names);
@@ -665,7 +770,7 @@ int poller_keep(struct poller *p, const struct ingest_item *item, struct buf *bo
 void poller_soon(struct poller *p, const char *node)
 {
     struct polled *n = find_polled(p, node);
-    if (!n || n->busy)
+    if (!n || n->busy || n->pushes)
         return;
     n->due_ms = clock_mono_ms();
     poller_wake(p);

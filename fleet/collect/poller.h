@@ -12,6 +12,18 @@
 
 enum { POLLER_WHY = 160 };
 
+// What became of a page that a node sent itself.
+struct pushed {
+    int64_t number; // of all that were sent; 0: none yet
+    bool settled;   // the other members count
+    enum err_code failed;
+    char why[POLLER_WHY], member[64]; // `failed`
+    bool more;
+    int stored;              // runs
+    void (*wake)(void *ctx); // of who waits; NULL: no one
+    void *ctx;
+};
+
 // A node as the collector sees it.
 struct polled {
     struct poller *poller;
@@ -42,6 +54,8 @@ struct polled {
     int returns;                              // to the one before
     int64_t returned_ms;                      // the last time, UTC
     int64_t poison_ms;    // its page ended the process that reads pages, UTC; 0: its last did not
+    bool pushes;          // it sends its pages itself, and is never contacted
+    struct pushed push;   // of its last page, if it does
     bool too_old;         // its daemon does not know the feed, or not as the collector needs it
     char why[POLLER_WHY]; // why its last request failed; "": it did not
 };
@@ -76,6 +90,17 @@ struct polled *const *poller_nodes(const struct poller *p, int *n);
 const struct polled *poller_find(const struct poller *p, const char *name); // NULL: none
 void poller_totals(const struct poller *p, struct poller_totals *out);
 size_t poller_backlog(const struct poller *p); // bytes received and not stored
+
+// Takes a page that a node sent itself, unread. Its number, or -1. ERR_NOT_FOUND: no source names
+// the node as one that pushes. ERR_CONFLICT: its page before is not stored yet, or ended the
+// process that reads pages within the last hour. ERR_UNAVAILABLE: the store is not ready, or too
+// much waits for it.
+int64_t poller_push(struct poller *p, const char *node, struct buf *body, struct err *err);
+// Calls wake() when the page of this number is settled. NULL: there is none that waits.
+struct polled *poller_push_watch(struct poller *p, int64_t number, void (*wake)(void *ctx),
+                                 void *ctx);
+// The node, if its source says that it pushes. ERR_NOT_FOUND.
+const struct polled *poller_pushing(const struct poller *p, const char *node, struct err *err);
 
 // What the process that stores reports about other things than pages; NULL: it has ended, and what
 // was sent and not confirmed is lost.

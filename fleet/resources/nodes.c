@@ -168,6 +168,7 @@ static void write_said(const struct polled *n, const struct naming *naming, stru
     jsonw_text(w, "slurm_state", n->slurm_state);
     write_word_list(w, "partitions", n->partitions);
     jsonw_bool(w, "asleep", node_asleep(n));
+    jsonw_bool(w, "pushes", n->pushes);
 }
 
 static void write_faults(const struct polled *n, struct jsonw *w)

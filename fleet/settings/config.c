@@ -48,9 +48,10 @@ static const struct param params[] = {
          .help = "The history: a file, or a database of PostgreSQL: postgresql://HOST/NAME. "
                  "Default: fleet.db in the state directory."),
     TEXT(source, .joins = ' ', .def = "", .metavar = "SOURCE",
-         .help = "Where the nodes are listed: nodes:SET, file:PATH, slurm:PARTITION, srv:NAME, "
-                 "http_sd:URL or file_sd:PATH. May be repeated; the nodes of all sources are "
-                 "collected from."),
+         .help =
+             "Where the nodes are listed: nodes:SET, file:PATH, slurm:PARTITION, srv:NAME, "
+             "http_sd:URL, file_sd:PATH or announce (nodes that push). May be repeated; the nodes "
+             "of all sources are collected from."),
     TEXT(nodes, .joins = ',', .def = "", .metavar = "SET",
          .help = "The nodes: n[001-100,120], @group or ^file. May be repeated. Short for "
                  "--source=nodes:SET."),
@@ -83,6 +84,15 @@ static const struct param params[] = {
      .unit = "s",
      .help = "Time between two requests to a node for its new runs. A node that fails is "
              "contacted less often, at least once an hour."},
+    {.name = "push_every",
+     .kind = PARAM_INT,
+     .offset = offsetof(struct fleetd_config, push_every_s),
+     .min = 1,
+     .max = 604800,
+     .def = "3600",
+     .unit = "s",
+     .help = "Time in which a node that pushes (--source=announce) must have pushed. After three "
+             "times as long without a page it is down."},
     {.name = "at_once",
      .kind = PARAM_INT,
      .offset = offsetof(struct fleetd_config, at_once),
@@ -191,6 +201,18 @@ static int source_add(char out[static FLEETD_SOURCES_MAX][FLEETD_SOURCE_MAX], in
     return source_split(out[n], &found, err) ? n + 1 : -1;
 }
 
+// "announce" are the nodes of the own token file.
+static int source_add_given(const struct fleetd_config *c,
+                            char out[static FLEETD_SOURCES_MAX][FLEETD_SOURCE_MAX], int n,
+                            const char *text, size_t len, struct err *err)
+{
+    static const char announce[] = "announce";
+    if (len != sizeof announce - 1 || strncmp(text, announce, len) != 0)
+        return source_add(out, n, "", text, len, err);
+    const char *file = *c->http.token_file ? c->http.token_file : "tokens";
+    return source_add(out, n, "announce:", file, strlen(file), err);
+}
+
 int fleetd_sources(const struct fleetd_config *c,
                    char out[static FLEETD_SOURCES_MAX][FLEETD_SOURCE_MAX], struct err *err)
 {
@@ -203,7 +225,7 @@ int fleetd_sources(const struct fleetd_config *c,
             n = source_add(out, n, short_forms[i].kind, short_forms[i].text,
                            strlen(short_forms[i].text), err);
     for (const char *at = c->source; n >= 0 && *(at += strspn(at, " ")); at += strcspn(at, " "))
-        n = source_add(out, n, "", at, strcspn(at, " "), err);
+        n = source_add_given(c, out, n, at, strcspn(at, " "), err);
     return n;
 }
 

@@ -22,7 +22,7 @@ struct fleetd_config {
     char nodes[4096], hostfile[256], from_slurm[128], groups_file[256], group_command[256];
     char url[256], hosts_file[256];
     char node_token_file[256], node_ca[256], node_certificate[256], node_key[256];
-    int64_t every_s, at_once, node_timeout_s, keep_days;
+    int64_t every_s, push_every_s, at_once, node_timeout_s, keep_days;
     int64_t archive_keep_days;
     bool slurm_submit;
     int archive;         // enum fleet_archive

@@ -64,7 +64,7 @@ int access_identify(struct request *q, struct err *err)
 
 int access_check(const struct request *q, enum scope needed, struct err *err)
 {
-    if (q->granted >= needed)
+    if (needed == SCOPE_PUSH ? q->granted == SCOPE_PUSH : q->granted >= needed)
         return 0;
     if (*q->token)
         return err_set(err, ERR_FORBIDDEN, "Authorization",
@@ -78,6 +78,18 @@ int access_check(const struct request *q, enum scope needed, struct err *err)
                    "scope %s is required: send a token (Authorization: Bearer …), or use the Unix "
                    "socket with an account that has this scope",
                    scope_name(needed));
+}
+
+int access_check_node(const struct request *q, const char *node, struct err *err)
+{
+    const struct token *list = NULL;
+    int n = 0;
+    if (q->tokens && tokens_list(q->tokens, &list, &n, err) < 0)
+        return -1;
+    for (int i = 0; i < n; i++)
+        if (strcmp(list[i].name, q->token) == 0 && token_names(&list[i], node))
+            return 0;
+    return err_set(err, ERR_FORBIDDEN, "name", "the token %s is not for this node", q->token);
 }
 
 int access_check_member(const struct request *q, enum scope needed, const char *member,

@@ -23,8 +23,11 @@ enum scope access_of_account(const struct access_rules *a, int fd);
 // Adds to q->granted what the token says that came with the request. ERR_UNAUTHORIZED: a token that
 // is none; such a client does not fall back to what every client may do.
 int access_identify(struct request *q, struct err *err);
-// ERR_UNAUTHORIZED: a token is needed; ERR_FORBIDDEN: this one is not enough.
+// ERR_UNAUTHORIZED: a token is needed; ERR_FORBIDDEN: this one is not enough. SCOPE_PUSH is only
+// what a token of this very scope may: it names its nodes, so that no other scope includes it.
 int access_check(const struct request *q, enum scope needed, struct err *err);
+// ERR_FORBIDDEN: the token of the request does not name the node.
+int access_check_node(const struct request *q, const char *node, struct err *err);
 // Who sent the request, so that no client can take another one's keys: "token:NAME", "cert:NAME",
 // "uid:1000", or "any" for all of whom nothing is known.
 enum { ACCESS_CLIENT_ROOM = TOKEN_NAME_MAX + 8 };

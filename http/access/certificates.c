@@ -27,7 +27,7 @@ static int rule_read(const char *text, size_t n, struct certificate_rule *out, s
         return err_set(err, ERR_INVALID, "tls_client_scope",
                        "the name in \"%.60s\" must be 1 to %d letters, digits, . _ or -", word,
                        TOKEN_NAME_MAX);
-    if (!scope_find(colon + 1, &out->scope) || out->scope == SCOPE_NONE)
+    if (!scope_find(colon + 1, &out->scope) || out->scope < SCOPE_READ)
         return err_set(err, ERR_INVALID, "tls_client_scope",
                        "the scope of \"%.60s\" must be read, run or admin", word);
     return 0;

@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-// A line has at most 63 + 5 + 64 + 24 bytes, three blanks and a newline.
-enum { LINE_MAX_BYTES = 160, FILE_MAX_BYTES = TOKENS_MAX * LINE_MAX_BYTES };
+// A line has at most 63 + 5 + 64 + 24 bytes and the nodes, four blanks and a newline.
+enum { LINE_MAX_BYTES = 161 + TOKEN_NODES_MAX, FILE_MAX_BYTES = TOKENS_MAX * LINE_MAX_BYTES };
 
 struct tokens {
     char path[256];
@@ -208,8 +208,8 @@ static int tokens_save(struct tokens *t, struct err *err)
     return tokens_read_all(t, err);
 }
 
-int tokens_create(struct tokens *t, const char *name, enum scope scope, struct token *made,
-                  char text[TOKEN_TEXT_SIZE], struct err *err)
+int tokens_create(struct tokens *t, const char *name, enum scope scope, const char *nodes,
+                  struct token *made, char text[TOKEN_TEXT_SIZE], struct err *err)
 {
     unsigned char random[TOKEN_RANDOM];
     struct token token = {.scope = scope, .created_ms = clock_wall_ms()};
@@ -224,6 +224,7 @@ int tokens_create(struct tokens *t, const char *name, enum scope scope, struct t
     if (getrandom(random, sizeof random, 0) != sizeof random)
         return err_sys(err, "no random numbers");
     snprintf(token.name, sizeof token.name, "%s", name);
+    snprintf(token.nodes, sizeof token.nodes, "%s", nodes);
     token_text(random, text);
     explicit_bzero(random, sizeof random);
     token_hash(text, token.hash);

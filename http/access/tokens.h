@@ -4,7 +4,7 @@
 #pragma once
 #include "model/token.h"
 
-enum { TOKENS_MAX = 256 }; // a file of 40 KiB
+enum { TOKENS_MAX = 256 }; // a file of 104 KiB
 
 struct tokens;
 
@@ -16,7 +16,8 @@ void tokens_free(struct tokens *t); // NULL is fine
 // The token that was sent as `text`, borrowed until the next call; NULL: there is none.
 const struct token *tokens_find(struct tokens *t, const char *text);
 int tokens_list(struct tokens *t, const struct token **list, int *n, struct err *err); // borrowed
-// *text is what the caller must keep: it is never seen again. On disk when this returns.
-int tokens_create(struct tokens *t, const char *name, enum scope scope, struct token *made,
-                  char text[TOKEN_TEXT_SIZE], struct err *err);
+// *text is what the caller must keep: it is never seen again. On disk when this returns. `nodes`:
+// of SCOPE_PUSH, else "".
+int tokens_create(struct tokens *t, const char *name, enum scope scope, const char *nodes,
+                  struct token *made, char text[TOKEN_TEXT_SIZE], struct err *err);
 int tokens_revoke(struct tokens *t, const char *name, struct err *err); // ERR_NOT_FOUND

@@ -15,7 +15,7 @@
         .room = sizeof(((struct http_settings *)NULL)->member), __VA_ARGS__                        \
     }
 
-static const char *const scopes[] = {"none", "read", "run", "admin", NULL}; // as enum scope
+static const char *const scopes[] = {"none", "read", "run", "admin", NULL};
 
 static const struct param http_params[] = {
     {.name = "connections",
@@ -116,10 +116,16 @@ static int find_group(const char *member, const char *name, gid_t *out, struct e
     return 0;
 }
 
+// Without a token no client may push.
+static enum scope scope_of_setting(int choice)
+{
+    return choice ? (enum scope)(SCOPE_READ + choice - 1) : SCOPE_NONE;
+}
+
 int http_settings_access(const struct http_settings *s, struct access_rules *access,
                          struct err *err)
 {
-    *access = (struct access_rules){.anonymous = (enum scope)s->anonymous,
+    *access = (struct access_rules){.anonymous = scope_of_setting(s->anonymous),
                                     .run_group = getegid(),
                                     .admin_group = (gid_t)-1,
                                     .socket_open = *s->run_group || *s->admin_group,

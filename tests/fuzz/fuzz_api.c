@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "http/access/access.h"
+#include "http/access/tokens.h"
 #include "http/messages/request_checks.h"
 #include "http/server/dispatch.h"
 #include "tests/fuzz/fuzz.h"
@@ -23,6 +24,7 @@ static struct {
     struct api_services api;
     struct http_service service;
     struct machine machine;
+    struct tokens *tokens;
     int64_t kept; // the newest run that stays
 } fixture;
 
@@ -59,7 +61,7 @@ static void keep_run(void)
     fuzz_hold(message_read(&m, (const uint8_t *)table, sizeof table - 1));
     fuzz_hold(request_split(&m.q, NULL) == 0);
     m.q.service = &fixture.service;
-    m.q.tokens = fixture.api.tokens;
+    m.q.tokens = fixture.tokens;
     m.q.granted = SCOPE_ADMIN;
     dispatch(&m.q, &r);
     if (r.status / 100 != 2)
@@ -72,7 +74,7 @@ static void keep_run(void)
 static void end_api(void)
 {
     run_bodies_free(fixture.api.bodies);
-    tokens_free(fixture.api.tokens);
+    tokens_free(fixture.tokens);
     upkeep_free(fixture.api.upkeep);
     runner_free(fixture.api.runner);
     machine_fini(&fixture.machine);
@@ -103,11 +105,11 @@ void fuzz_api_begin(const char *dir)
     fuzz_hold(a->loop && a->store && machine_read(&fixture.machine, "", &err) == 0);
     a->runner = runner_new(a->loop, a->store, a->machine, &runner, &err);
     a->upkeep = a->runner ? upkeep_new(a->loop, a->store, a->runner, &limits, &err) : NULL;
-    a->tokens = tokens_open(tokens, &err);
+    fixture.tokens = tokens_open(tokens, &err);
     a->bodies = run_bodies_new(a->store, &err);
-    if (!a->upkeep || !a->tokens || !a->bodies)
+    if (!a->upkeep || !fixture.tokens || !a->bodies)
         fprintf(stderr, "%s\n", err.text);
-    fuzz_hold(a->upkeep && a->tokens && a->bodies);
+    fuzz_hold(a->upkeep && fixture.tokens && a->bodies);
     fixture.service = (struct http_service){.routes = routes, .context = a};
     atexit(end_api);
     keep_run();
@@ -159,7 +161,7 @@ void fuzz_api(const uint8_t *data, size_t size)
     bool kept;
     if (message_read(&m, data, size)) {
         m.q.service = &fixture.service;
-        m.q.tokens = fixture.api.tokens;
+        m.q.tokens = fixture.tokens;
         m.q.granted = SCOPE_ADMIN;
         answer(&m.q);
     }

@@ -54,6 +54,7 @@ def test_what_is_in_it(deb):
     for path in ["/usr/sbin/numaprobed", "/usr/bin/numaprobe", "/usr/bin/numa_bench", "/usr/libexec/numaprobe/numa_bench_mpi.so",
                  "/lib/systemd/system/numaprobed.service", "/lib/systemd/system/numaprobed.socket",
                  "/lib/systemd/system/numaprobe-run.service", "/lib/systemd/system/numaprobe-run.timer",
+                 "/lib/systemd/system/numaprobe-push.service", "/lib/systemd/system/numaprobe-push.timer",
                  "/usr/lib/sysusers.d/numaprobe.conf", "/usr/lib/tmpfiles.d/numaprobe.conf", "/etc/numaprobe/numaprobed.conf",
                  "/usr/share/man/man1/numaprobe.1.gz", "/usr/share/man/man8/numaprobed.8.gz",
                  "/usr/share/man/man5/numaprobed.conf.5.gz", "/usr/share/bash-completion/completions/numaprobe",

@@ -61,16 +61,16 @@ def collector(folder, unit, socket, program):
     check(done.returncode != 0, "a softer unit is caught")
 
 
-def run_at_night(folder, run, timer, program):
-    """The run and its timer, beside each other, as systemd wants a timer's unit to be there."""
+def timed(folder, name, run, timer, program):
+    """A command and its timer, beside each other, as systemd wants a timer's unit to be there."""
     with open(run, encoding="utf-8") as f:
         text = re.sub(r"^ExecStart=\S+/numaprobe ", f"ExecStart={program} ", without_manual(f.read()), flags=re.M)
-    check(program in text, "the run is started by an absolute path")
-    said = verify(folder, text, "numaprobe-run.service")
-    check(said == "", "nor of the nightly run", said.splitlines()[:20])
+    check(program in text, f"{name} is started by an absolute path")
+    said = verify(folder, text, f"{name}.service")
+    check(said == "", f"nor of {name}.service", said.splitlines()[:20])
     with open(timer, encoding="utf-8") as f:
         text = without_manual(f.read())
-    said = verify(folder, text, "numaprobe-run.timer")
+    said = verify(folder, text, f"{name}.timer")
     check(said == "" and "RandomizedDelaySec" in text, "nor of its timer, which differs per node", said.splitlines()[:20])
 
 
@@ -79,7 +79,7 @@ def without_manual(text):
     return re.sub(r"^Documentation=.*\n", "", text, flags=re.M)
 
 
-def main(unit, socket, daemon, run, timer, fleetd, fleetd_socket):
+def main(unit, socket, daemon, run, timer, fleetd, fleetd_socket, push, push_timer):
     if not shutil.which("systemd-analyze"):
         print("1..0 # SKIP systemd-analyze is not installed")
         return 0
@@ -98,7 +98,8 @@ def main(unit, socket, daemon, run, timer, fleetd, fleetd_socket):
             listening = without_manual(f.read())
         said = verify(folder, listening, "numaprobed.socket")
         check(said == "", "nor of the socket", said.splitlines()[:20])
-        run_at_night(folder, run, timer, daemon)
+        timed(folder, "numaprobe-run", run, timer, daemon)
+        timed(folder, "numaprobe-push", push, push_timer, daemon)
         said = verify(folder, text.replace("UMask=", "UnMask="))
         check("UnMask" in said, "verify catches a key that systemd does not know", said.splitlines()[:20])
         done = exposure(folder, text)

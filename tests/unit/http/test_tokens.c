@@ -36,7 +36,7 @@ static void refused(const char *says)
 
 static void test_files_that_cannot_be_trusted(void)
 {
-    static char long_text[70000];
+    static char long_text[120000];
     put("", 0640);
     refused("chmod 0600");
     put("", 0602);
@@ -87,18 +87,20 @@ static void test_made_and_revoked(void)
     int n = -1;
     struct tokens *t = tokens_open(path, &err);
     CHECK(t && tokens_list(t, &list, &n, &err) == 0 && n == 0, "no file, no tokens");
-    CHECK(tokens_create(t, "me", SCOPE_RUN, &made, text, &err) == 0 &&
+    CHECK(tokens_create(t, "me", SCOPE_RUN, "", &made, text, &err) == 0 &&
               scope_of(t, text) == SCOPE_RUN,
           "made, and it opens what it may");
-    CHECK(tokens_create(t, "me", SCOPE_ADMIN, &made, other, &err) < 0 && err.code == ERR_CONFLICT,
+    CHECK(tokens_create(t, "me", SCOPE_ADMIN, "", &made, other, &err) < 0 &&
+              err.code == ERR_CONFLICT,
           "not twice: %s", err.text);
-    CHECK(tokens_create(t, "a b", SCOPE_READ, &made, other, &err) < 0 && err.code == ERR_INVALID,
+    CHECK(tokens_create(t, "a b", SCOPE_READ, "", &made, other, &err) < 0 &&
+              err.code == ERR_INVALID,
           "a bad name: %s", err.text);
     CHECK(tokens_revoke(t, "nobody", &err) < 0 && err.code == ERR_NOT_FOUND, "%s", err.text);
     chmod(path, 0644);
     CHECK(scope_of(t, text) == SCOPE_NONE, "readable by others: it opens nothing from then on");
     CHECK(tokens_list(t, &list, &n, &err) < 0 && tokens_revoke(t, "me", &err) < 0 &&
-              tokens_create(t, "new", SCOPE_READ, &made, other, &err) < 0,
+              tokens_create(t, "new", SCOPE_READ, "", &made, other, &err) < 0,
           "and nothing is made or revoked: %s", err.text);
     chmod(path, 0600);
     CHECK(scope_of(t, text) == SCOPE_RUN, "until it is private again");
@@ -116,15 +118,15 @@ static void test_what_does_not_reach_the_disk(void)
     const struct token *list;
     int n = -1;
     struct tokens *t = tokens_open(path, &err);
-    CHECK(tokens_create(t, "kept", SCOPE_READ, &made, text, &err) == 0 &&
-              tokens_create(t, "other", SCOPE_READ, &made, other, &err) == 0,
+    CHECK(tokens_create(t, "kept", SCOPE_READ, "", &made, text, &err) == 0 &&
+              tokens_create(t, "other", SCOPE_READ, "", &made, other, &err) == 0,
           "two on disk");
     getrlimit(RLIMIT_FSIZE, &was);
     none = (struct rlimit){0, was.rlim_max};
     fflush(stdout); // which may be a file
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &none);
-    int create = tokens_create(t, "lost", SCOPE_ADMIN, &made, other, &err);
+    int create = tokens_create(t, "lost", SCOPE_ADMIN, "", &made, other, &err);
     struct err why = err;
     int scope = scope_of(t, other);
     int revoke = tokens_revoke(t, "kept", &err);
@@ -150,11 +152,11 @@ static void test_as_many_as_there_may_be(void)
     put(buf_text(&all), 0600);
     struct tokens *t = tokens_open(path, &err);
     snprintf(name, sizeof name, "t%d", TOKENS_MAX);
-    CHECK(t && tokens_create(t, name, SCOPE_READ, &made, text, &err) < 0 &&
+    CHECK(t && tokens_create(t, name, SCOPE_READ, "", &made, text, &err) < 0 &&
               err.code == ERR_CONFLICT,
           "no more than there is room for: %s", err.text);
     CHECK(t && tokens_revoke(t, "t7", &err) == 0 &&
-              tokens_create(t, name, SCOPE_READ, &made, text, &err) == 0,
+              tokens_create(t, name, SCOPE_READ, "", &made, text, &err) == 0,
           "one gone, one more");
     tokens_free(t);
     buf_str(&all, line);

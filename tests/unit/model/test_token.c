@@ -66,11 +66,43 @@ static void refuses(void)
         "x run ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad never",
         "x run ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad "
         "2026-01-01T00:00:00Z y",
+        "x push ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad "
+        "2026-01-01T00:00:00Z",
+        "x push ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad "
+        "2026-01-01T00:00:00Z a b",
+        "x push ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad "
+        "2026-01-01T00:00:00Z @all",
     };
     struct token t;
     struct err err;
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         CHECK(token_read_line(&t, bad[i], &err) < 0, "refused: %s", bad[i]);
+}
+
+static void names_nodes(void)
+{
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    struct token back, t = {.name = "rack", .scope = SCOPE_PUSH, .nodes = "n[1-9],m1"};
+    struct err err = {0};
+    char long_set[TOKEN_NODES_MAX + 2];
+    memcpy(t.hash, hash_of_abc, sizeof t.hash);
+    token_write_line(&t, &line);
+    line.data[--line.len] = '\0';
+    CHECK(token_read_line(&back, buf_text(&line), &err) == 0, "a token of nodes is read back");
+    CHECK_STR(back.nodes, t.nodes, "its nodes");
+    CHECK(token_names(&back, "n9") && token_names(&back, "m1") && !token_names(&back, "n10") &&
+              !token_names(&back, "n") && !token_names(&back, ""),
+          "it names these alone");
+    back.scope = SCOPE_ADMIN;
+    CHECK(!token_names(&back, "n9"), "no other scope names nodes");
+    CHECK(token_check_nodes("n[1-9],m1", &err) == 0, "a set");
+    memset(long_set, 'n', sizeof long_set - 1);
+    long_set[sizeof long_set - 1] = '\0';
+    static const char *const bad[] = {"", "n[1", "a b", "@g", "a!b", "-x"};
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        CHECK(token_check_nodes(bad[i], &err) < 0 && strcmp(err.member, "nodes") == 0, "no set: %s",
+              bad[i]);
+    CHECK(token_check_nodes(long_set, &err) < 0, "a set that is too long");
 }
 
 int main(void)
@@ -79,5 +111,6 @@ int main(void)
     compares();
     reads();
     refuses();
+    names_nodes();
     return tap_done();
 }

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// numaprobe push: for a node that its collector cannot contact. The collector says where it stands
+// after each page, so nothing is kept here.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "client/commands.h"
+#include "client/http.h"
+#include "client/print.h"
+#include "model/nodeset.h"
+
+enum {
+    PUSH_RUNS = 100,  // of a page
+    PUSH_REPEATS = 3, // pages that are not stored because the place was elsewhere
+};
+
+struct push_flags {
+    char to[256], token_file[256], cacert[256];
+    char node[64];
+};
+
+#define PUSH_TEXT(option, member, ...)                                                             \
+    {                                                                                              \
+        .name = option, .kind = PARAM_TEXT, .offset = offsetof(struct push_flags, member),         \
+        .room = sizeof(((struct push_flags *)NULL)->member), .def = "", __VA_ARGS__                \
+    }
+
+static const struct param push_params[] = {
+    PUSH_TEXT("to", to, .metavar = "URL", .help = "Address of the collector (numaprobe-fleetd)."),
+    PUSH_TEXT("to_token_file", token_file, .metavar = "FILE",
+              .help = "File with a token of the collector, of scope push, for this node."),
+    PUSH_TEXT("to_cacert", cacert, .metavar = "FILE",
+              .help = "CA bundle (PEM) that verifies the collector. Default: the system's."),
+    PUSH_TEXT("node", node, .metavar = "NAME",
+              .help = "Name of this node at the collector. Default: as the daemon names it."),
+};
+const struct param_table push_options = {push_params, COUNT_OF(push_params)};
+
+struct push {
+    const struct cli *from;
+    struct cli *to;
+    char node[64], history[40];
+    int64_t after, stored;
+    int repeats;
+    bool more;
+};
+
+static void take_place(struct push *p, const struct json *place)
+{
+    p->after = json_get_i64(place, "next", 0);
+    snprintf(p->history, sizeof p->history, "%s", json_get_text(place, "history_id", ""));
+}
+
+static int get_name(struct push *p, const struct push_flags *f, struct err *err)
+{
+    CLEANUP_JSON struct json *page = NULL;
+    if (!*f->node &&
+        http_json(p->from, "GET", "/v1/feed?form=summary&limit=1", NULL, &page, err) < 0)
+        return -1;
+    snprintf(p->node, sizeof p->node, "%s", *f->node ? f->node : json_get_text(page, "node", ""));
+    return nodeset_name_check(p->node, err);
+}
+
+// The history of the node is another one than the collector's: from its beginning.
+static int get_page(struct push *p, struct http_reply *page, struct err *err)
+{
+    CLEANUP_BUF struct buf path = BUF_INIT;
+    for (int again = 0; again < 2; again++) {
+        http_reply_free(page);
+        buf_reset(&path);
+        buf_fmt(&path, "/v1/feed?form=summary&limit=%d&after=%" PRId64, PUSH_RUNS, p->after);
+        if (*p->history) {
+            buf_str(&path, "&history_id=");
+            http_escape(&path, p->history);
+        }
+        if (http_call(p->from, "GET", buf_text(&path), NULL, NULL, page, err) < 0)
+            return -1;
+        if (page->status != 409)
+            break;
+        p->after = 0;
+        p->history[0] = '\0';
+    }
+    return page->status == 200 ? 0 : http_problem(page, err);
+}
+
+static int take_outcome(struct push *p, const struct json *said, struct err *err)
+{
+    static const char *const again[] = {"behind", "reinstalled", "renamed"};
+    const char *outcome = json_get_text(said, "outcome", "");
+    CLEANUP_BUF struct buf safe = BUF_INIT;
+    bool stored = strcmp(outcome, "stored") == 0, repeat = false;
+    for (size_t i = 0; i < COUNT_OF(again); i++)
+        repeat = repeat || strcmp(outcome, again[i]) == 0;
+    p->repeats = repeat ? p->repeats + 1 : 0;
+    p->stored += json_get_i64(said, "stored", 0);
+    if (stored || (repeat && p->repeats <= PUSH_REPEATS)) {
+        const int64_t before = p->after;
+        take_place(p, said);
+        p->more = repeat || (json_get_bool(said, "more", false) && p->after > before);
+        return 0;
+    }
+    print_safe(&safe, json_get_text(said, "outcome_text", ""));
+    return err_set(err, ERR_CONFLICT, "node", "the collector does not store the runs of %s: %.120s",
+                   p->node, buf_text(&safe));
+}
+
+static int push_page(struct push *p, const char *path, struct err *err)
+{
+    CLEANUP_REPLY struct http_reply page = {0}, reply = {0};
+    if (get_page(p, &page, err) < 0 ||
+        http_post(p->to, path, "application/json", &page.body, &reply, err) < 0)
+        return -1;
+    if (reply.status != 200)
+        return http_problem(&reply, err);
+    CLEANUP_JSON struct json *said = json_parse(buf_text(&reply.body), reply.body.len, err);
+    return said ? take_outcome(p, said, err) : -1;
+}
+
+static int push_all(struct push *p, const struct push_flags *f, struct err *err)
+{
+    CLEANUP_BUF struct buf path = BUF_INIT;
+    CLEANUP_JSON struct json *place = NULL;
+    if (get_name(p, f, err) < 0)
+        return -1;
+    buf_fmt(&path, "/v1/fleet/feeds/%s", p->node);
+    if (http_json(p->to, "GET", buf_text(&path), NULL, &place, err) < 0)
+        return -1;
+    take_place(p, place);
+    for (p->more = true; p->more;)
+        if (push_page(p, buf_text(&path), err) < 0)
+            return -1;
+    return 0;
+}
+
+int cmd_push(struct cli *c, const struct invocation *i, struct err *err)
+{
+    const struct push_flags *f = i->options;
+    CLEANUP_MEM struct cli *to = malloc(sizeof *to);
+    struct push p = {.from = c, .to = to};
+    if (!to)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the settings");
+    if (!*f->to)
+        return err_set(err, ERR_USAGE, "to", "name the collector: --to=https://HOST:PORT");
+    *to = *c;
+    to->url_assumed = false;
+    to->url_option = "--to";
+    to->cert[0] = to->key[0] = '\0'; // they are for the daemon, as its token is
+    snprintf(to->url, sizeof to->url, "%s", f->to);
+    snprintf(to->token_file, sizeof to->token_file, "%s", f->token_file);
+    snprintf(to->cacert, sizeof to->cacert, "%s", f->cacert);
+    if (push_all(&p, f, err) < 0)
+        return -1;
+    if (c->output == OUTPUT_JSON)
+        printf("{\"node\":\"%s\",\"stored\":%" PRId64 ",\"next\":%" PRId64 "}\n", p.node, p.stored,
+               p.after);
+    else
+        printf("%s: %" PRId64 " runs sent\n", p.node, p.stored);
+    return 0;
+}

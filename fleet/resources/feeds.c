@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that the collector cannot contact send the pages of their feed themselves. A page is handed
+// on unread, and the response waits until it is stored.
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "fleet/resources/resources.h"
+#include "fleet/services/services.h"
+#include "http/access/access.h"
+#include "http/access/token_routes.h"
+
+enum { PUSH_MS = 20000 }; // for the store to keep a page
+
+static void write_feed_place(const struct polled *n, struct jsonw *w)
+{
+    jsonw_text(w, "node", n->name);
+    if (*n->history)
+        jsonw_text(w, "history_id", n->history);
+    else
+        jsonw_null(w, "history_id");
+    jsonw_i64(w, "next", n->after);
+}
+
+int fleetd_feed_place(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct jsonw w = jsonw_to(&body);
+    struct poller_totals t;
+    const struct polled *n = access_check_node(q, q->name, err) < 0
+                                 ? NULL
+                                 : poller_pushing(fleet_of(q)->poller, q->name, err);
+    if (!n)
+        return -1;
+    poller_totals(fleet_of(q)->poller, &t);
+    if (t.store_state != STORE_READY)
+        return err_set(err, ERR_UNAVAILABLE, "store", "where the node stands is not known yet");
+    jsonw_object(&w, NULL);
+    write_feed_place(n, &w);
+    jsonw_end(&w);
+    return reply_json(r, 200, &body, err);
+}
+
+// ---- A page -------------------------------------------------------------------------------------
+
+static void *stored_open(void *context, int64_t of, int64_t after, void (*wake)(void *ctx),
+                         void *ctx, struct err *err)
+{
+    const struct fleet_services *s = context;
+    struct polled *n = poller_push_watch(s->poller, of, wake, ctx);
+    (void)after;
+    if (!n)
+        err_set(err, ERR_CONFLICT, "name", "another page of this node has come");
+    return n;
+}
+
+static void stored_close(void *opened)
+{
+    struct polled *n = opened;
+    n->push.wake = NULL;
+}
+
+static const struct reply_source page_stored = {.open = stored_open, .close = stored_close};
+
+static int send_outcome(const struct polled *n, struct reply *r, struct err *err)
+{
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct jsonw w = jsonw_to(&body);
+    const struct fleet_outcome_info *outcome = &fleet_outcomes[n->outcome];
+    if (n->push.failed)
+        return err_set(err, n->push.failed, n->push.member, "%s", n->push.why);
+    jsonw_object(&w, NULL);
+    write_feed_place(n, &w);
+    jsonw_text(&w, "outcome", outcome->name);
+    jsonw_text(&w, "outcome_text", n->outcome == FLEET_STORED ? "" : outcome->text);
+    jsonw_text(&w, "other", n->other);
+    jsonw_i64(&w, "stored", n->push.stored);
+    jsonw_bool(&w, "more", n->push.more);
+    jsonw_end(&w);
+    return reply_json(r, 200, &body, err);
+}
+
+int fleetd_feed_push(struct request *q, struct reply *r, struct err *err)
+{
+    struct poller *poller = fleet_of(q)->poller;
+    if (!q->made && (access_check_node(q, q->name, err) < 0 ||
+                     (q->made = poller_push(poller, q->name, &q->body, err)) < 0)) {
+        q->made = 0;
+        return -1;
+    }
+    const struct polled *n = poller_pushing(poller, q->name, err);
+    if (!n)
+        return -1;
+    if (n->push.number != q->made)
+        return err_set(err, ERR_CONFLICT, "name", "another page of this node has come");
+    if (n->push.settled)
+        return send_outcome(n, r, err);
+    if (q->again)
+        return err_set(err, ERR_UNAVAILABLE, "store", "the store did not keep it within %d s",
+                       PUSH_MS / 1000);
+    return reply_wait(r, &page_stored, q->made, PUSH_MS);
+}
+
+// ---- Tokens -------------------------------------------------------------------------------------
+
+// Its nodes are named at once.
+int fleetd_token_create(struct request *q, struct reply *r, struct err *err)
+{
+    int rc = tokens_post(q, r, err);
+    if (rc == 0)
+        naming_again(fleet_of(q)->naming);
+    return rc;
+}

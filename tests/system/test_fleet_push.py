@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes that the collector cannot contact send their runs with numaprobe push, each with a token that names it."""
+import contextlib
+import http.client
+import json
+import os
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+
+import pytest
+
+from client import CLIENT, run
+from conftest import until
+from test_fleetd import collect  # noqa: F401
+
+
+@pytest.fixture
+def pushed(collect):  # noqa: F811
+    """pushed(nodes, *options) -> a collector that contacts the last node alone; the others are announced by token(…)."""
+    def make(nodes=3, *options, collector=()):
+        c = collect(nodes, *options, collector=("--source=announce", *collector))
+        c.name(c.fleet.names[-1:])
+        c.start()
+        until(lambda: c.status()["store_ready"], timeout=60)
+        return c
+    return make
+
+
+def token(c, name, nodes):
+    """A token of scope push, as the administrator of the collector makes it; its file."""
+    done = run("token", "create", name, "--scope=push", f"--nodes={nodes}", url=f"unix:{c.home}/run/numaprobe-fleetd.sock")
+    assert done.returncode == 0, done.stderr
+    file = c.home / f"{name}.token"
+    file.write_text(done.stdout)
+    file.chmod(0o600)
+    return file
+
+
+def named(c, *names):
+    until(lambda: all(n in {x["node"] for x in c.get("/v1/fleet/nodes?limit=1000")["nodes"]} for n in names))
+
+
+def local(c, name):
+    """Where a virtual node's daemon listens: its own loopback address."""
+    return f"http://127.1.0.{c.fleet.names.index(name) + 1}:{c.fleet.port}"
+
+
+def push(c, name, file, *options):
+    return run("push", f"--to={c.url}", f"--to-token-file={file}", *options, url=local(c, name))
+
+
+def page(c, name, query="limit=100&after=0"):
+    with urllib.request.urlopen(f"{local(c, name)}/v1/feed?form=summary&{query}", timeout=20) as response:
+        return response.read()
+
+
+def post(c, name, file, body):
+    """(status, document)."""
+    headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {file.read_text().strip()}"} if file else {})}
+    with contextlib.suppress(urllib.error.HTTPError):
+        with urllib.request.urlopen(urllib.request.Request(f"{c.url}/v1/fleet/feeds/{name}", body, headers), timeout=60) as r:
+            return r.status, json.load(r)
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(urllib.request.Request(f"{c.url}/v1/fleet/feeds/{name}", body, headers), timeout=60)
+    return caught.value.code, json.load(caught.value)
+
+
+def stored(c, name):
+    return c.rows("SELECT count(*), count(DISTINCT r.feed || '.' || r.seq) FROM run r JOIN node n ON n.id = r.node "
+                  f"WHERE n.name = '{name}'")
+
+
+def test_a_node_pushes_all_of_its_runs_and_then_what_is_new(pushed):
+    c = pushed(3, "--runs=130")
+    first, second = c.fleet.names[:2]
+    file = token(c, "rack", f"{first},{second}")
+    named(c, first, second)
+    assert c.node(first)["pushes"] and c.node(first)["state"] == "new" and c.node(first)["url"] == ""
+    done = push(c, first, file)
+    assert (done.returncode, done.stdout) == (0, f"{first}: 260 runs sent\n"), done.stderr
+    assert stored(c, first) == [(260, 260)]
+    said = c.node(first)
+    assert said["state"] == "up" and said["outcome"] == "stored" and said["next"] == 260 and said["problem"] == ""
+    assert json.loads(push(c, first, file, "-o", "json").stdout) == {"node": first, "stored": 0, "next": 260}
+    with urllib.request.urlopen(f"{local(c, first)}/v1/runs", json.dumps({"benchmark": "latency"}).encode(), timeout=20):
+        pass
+    until(lambda: json.loads(push(c, first, file, "-o", "json").stdout)["next"] == 261)
+    assert stored(c, first) == [(261, 261)] and c.node(second)["state"] == "new"
+    assert not c.node(c.fleet.names[2])["pushes"], "others are contacted as before"
+    c.wait_up(2)
+
+
+def test_a_token_opens_its_nodes_and_nothing_else(pushed):
+    c = pushed()
+    first, second, polled = c.fleet.names
+    mine, other = token(c, "mine", first), token(c, "other", second)
+    named(c, first, second)
+    body = page(c, first)
+    assert post(c, second, mine, page(c, second))[0] == 403, "another node's name"
+    refused = push(c, second, mine)
+    assert refused.returncode == 4 and "not for this node" in refused.stderr, refused
+    assert post(c, first, None, body)[0] == 401
+    wrong = c.home / "wrong"
+    wrong.write_text("np_" + 64 * "0")
+    wrong.chmod(0o600)
+    assert post(c, first, wrong, body)[0] == 401
+    assert push(c, first, wrong).returncode == 4
+    assert post(c, second, other, body)[1]["outcome"] == "alien"
+    assert c.node(second)["outcome"] == "alien" and stored(c, second) == [(0, 0)], "a page of another node"
+    for path in ("/v1/fleet/nodes", "/v1/fleet/status", "/v1/tokens"):
+        request = urllib.request.Request(c.url + path, headers={"Authorization": f"Bearer {mine.read_text().strip()}"})
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(request, timeout=20)
+        assert caught.value.code == 403, path
+    admin = f"unix:{c.home}/run/numaprobe-fleetd.sock"
+    assert run("push", f"--to={admin}", url=local(c, first)).returncode == 4, "no other scope includes push"
+    assert token(c, "late", polled) and until(lambda: c.node(polled)["pushes"]), "a node that pushes is not contacted"
+    assert run("token", "revoke", "mine", url=admin).returncode == 0
+    assert post(c, first, mine, body)[0] == 401 and stored(c, first) == [(0, 0)]
+
+
+@pytest.mark.parametrize("scope, nodes, said", [("push", None, "nodes"), ("push", "a b", "nodes"), ("push", "n[3", "nodes"),
+                                                ("push", "@all", "nodes"), ("read", "n1", "nodes"), ("none", None, "scope")])
+def test_a_wrong_token_is_not_made(pushed, scope, nodes, said):
+    c = pushed()
+    body = {"name": "x", "scope": scope, **({"nodes": nodes} if nodes else {})}
+    done = subprocess.run(["curl", "-s", "--unix-socket", f"{c.home}/run/numaprobe-fleetd.sock", "http://localhost/v1/tokens",
+                           "-H", "Content-Type: application/json", "-d", json.dumps(body)], capture_output=True, timeout=20)
+    problem = json.loads(done.stdout)
+    assert problem["status"] == 422 and problem["member"] == said, problem
+
+
+def test_a_page_that_comes_again_is_stored_once(pushed):
+    c = pushed(3, "--runs=20")
+    name = c.fleet.names[0]
+    file = token(c, "mine", name)
+    named(c, name)
+    body = page(c, name, "limit=10&after=0")
+    status, said = post(c, name, file, body)
+    assert status == 200 and (said["outcome"], said["stored"], said["next"], said["more"]) == ("stored", 10, 10, True)
+    status, said = post(c, name, file, body)
+    assert status == 200 and (said["outcome"], said["stored"], said["next"]) == ("behind", 0, 10)
+    later = page(c, name, "limit=10&after=20")
+    assert post(c, name, file, later)[1]["outcome"] == "behind", "no gap"
+    assert stored(c, name) == [(10, 10)]
+    assert push(c, name, file).returncode == 0 and stored(c, name) == [(40, 40)]
+
+
+def test_a_hostile_page_ends_no_more_than_the_process_that_reads_it(pushed):
+    c = pushed()
+    name, other = c.fleet.names[:2]
+    file, theirs = token(c, "mine", name), token(c, "other", other)
+    named(c, name, other)
+    process = c.process.pid
+    for body in (b"", b"{", b"[1]", b"[" * 100000, b'{"runs":' * 1000, page(c, name).replace(b'"seq"', b'"sec"')):
+        status, problem = post(c, name, file, body)
+        assert status in (400, 413, 422), (body[:20], problem)
+    connection = http.client.HTTPConnection(c.url.removeprefix("http://"), timeout=20)
+    connection.putrequest("POST", f"/v1/fleet/feeds/{name}")
+    for header, value in (("Authorization", f"Bearer {file.read_text().strip()}"), ("Content-Type", "application/json"),
+                          ("Content-Length", (4 << 20) + 1)):
+        connection.putheader(header, value)
+    connection.endheaders()
+    assert connection.getresponse().status == 413
+    sent = subprocess.Popen([CLIENT, "push", f"--to={c.url}", f"--to-token-file={file}"], stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, env={**os.environ, "NUMAPROBE_URL": local(c, name)})
+    os.kill(c.child("--ingest"), signal.SIGKILL)
+    sent.communicate(timeout=60)
+    until(lambda: c.status()["store_ready"], timeout=60)
+    assert push(c, other, theirs).returncode == 0 and push(c, name, file).returncode == 0
+    assert c.process.pid == process and c.process.poll() is None
+    assert stored(c, name) == stored(c, other) == [(12, 12)]
+
+
+def test_a_collector_that_is_killed_continues(pushed):
+    c = pushed(2, "--runs=60")
+    name = c.fleet.names[0]
+    file = token(c, "mine", name)
+    named(c, name)
+    assert post(c, name, file, page(c, name, "limit=50&after=0"))[1]["next"] == 50
+    c.process.kill()
+    c.process.wait()
+    refused = push(c, name, file)
+    assert refused.returncode == 3 and refused.stderr, refused
+    c.start()
+    named(c, name)
+    until(lambda: c.status()["store_ready"])
+    assert push(c, name, file).returncode == 0 and stored(c, name) == [(120, 120)]
+    assert c.node(name)["state"] == "up"
+
+
+def test_a_node_that_does_not_push_is_late_and_then_down(pushed):
+    c = pushed(2, collector=("--push-every=1",))
+    name = c.fleet.names[0]
+    file = token(c, "mine", name)
+    named(c, name)
+    seen = until(lambda: (n := c.node(name))["state"] == "down" and n, timeout=60)
+    assert seen["failures"] >= 3 and "has not pushed for" in seen["problem"]
+    requests = c.status()["failed"]
+    assert requests == 0, "it was never contacted"
+    assert push(c, name, file).returncode == 0 and stored(c, name) == [(12, 12)]
+
+
+def test_what_is_missing_is_named(pushed):
+    c = pushed(2)
+    done = run("push", url=local(c, c.fleet.names[0]))
+    assert done.returncode == 2 and "--to=" in done.stderr
+    file = token(c, "mine", "elsewhere")
+    named(c, "elsewhere")
+    assert run("push", f"--to={c.url}", f"--to-token-file={file}", "--node=-x", url=local(c, c.fleet.names[0])).returncode == 2
+    c.stop()
+    c.options.remove("--source=announce")
+    c.start()
+    done = push(c, c.fleet.names[0], file, "--node=elsewhere")
+    assert done.returncode == 5 and "source = announce" in done.stderr, done
