@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import select
+import shutil
 import subprocess
 import tempfile
 import time
@@ -182,11 +183,14 @@ def test_what_it_would_submit(many):
 
 
 @contextlib.contextmanager
-def collector(folder):
+def collector(cluster, *options):
     """numaprobe-fleetd for the nodes, on which no daemon responds. Gives what runs the client with it."""
-    path = folder / "fleet.sock"
-    with subprocess.Popen([BUILD / "fleet" / "numaprobe-fleetd", "--config=/dev/null", "--listen=", f"--socket={path}", f"--state-dir={folder}",
-                           f"--run-dir={folder}", "--nodes=n[1-4]", "--url=http://127.0.0.1:1/%h"], stderr=subprocess.DEVNULL) as process:
+    folder = cluster.folder
+    state = tempfile.mkdtemp(dir=folder)
+    path = f"{state}/fleet.sock"
+    with cluster.begin(BUILD / "fleet" / "numaprobe-fleetd", "--config=/dev/null", "--listen=", f"--socket={path}", f"--state-dir={state}",
+                       f"--run-dir={state}", "--nodes=n[1-4]", "--url=http://127.0.0.1:1/%h", "--log-level=error", *options,
+                       env={"PATH": f"{folder}:{os.environ['PATH']}"}) as process:
         def fleet(*words):
             return subprocess.run([BUILD / "client" / "numaprobe", "fleet", *words, f"--fleet=unix:{path}"], capture_output=True, text=True,
                                   timeout=60, stdin=subprocess.DEVNULL)
@@ -206,7 +210,7 @@ def collector(folder):
 def test_the_script_of_a_campaign_measures_each_of_its_nodes_once(many):
     for name in ("calls", "order"):
         (many.folder / name).unlink(missing_ok=True)
-    with collector(many.folder) as wait:
+    with collector(many) as wait:
         wait("campaign", "start", "latency", "--quick", "--through=slurm", "-w", "n[1-3]", "--at-once=2", "--note=it's $x \"y\"")
         script = wait("campaign", "script", "1")
     (many.folder / "script").write_text(script)
@@ -221,6 +225,22 @@ def test_the_script_of_a_campaign_measures_each_of_its_nodes_once(many):
     assert max(running) <= 2 and running[-1] == 0, running
     unknown = many.run("sh", "-c", f"sed 's/n2/n9/' {many.folder}/script | sh")
     assert unknown.returncode and not many.run("squeue", "-h", "-t", "PD,R").stdout, "a node that Slurm does not know leaves no job"
+
+
+def test_the_collector_submits_a_campaign(many):
+    for name in ("calls", "order"):
+        (many.folder / name).unlink(missing_ok=True)
+    for program in ("sbatch", "scontrol"):  # a child of the collector has no environment
+        executable(many.folder / program, f'#!/bin/sh\nSLURM_CONF=/run/slurm/slurm.conf exec {shutil.which(program)} "$@"\n')
+    with collector(many, "--slurm-submit") as wait:
+        wait("campaign", "start", "latency", "--quick", "--through=slurm", "-w", "n[2-4]", "--at-once=2", "--note=it's $x \"y\"")
+        end = time.monotonic() + 60
+        while "Slurm runs it on 3 nodes: job" not in (shown := wait("campaign", "show", "1", "-o", "json")):
+            assert time.monotonic() < end, shown
+            select.select([], [], [], 0.1)
+    finished(many)
+    calls = (many.folder / "calls").read_text().splitlines()
+    assert sorted(calls) == [f"{n} run latency --quick --note=it's $x \"y\"" for n in ("n2", "n3", "n4")]
 
 
 def test_no_node_is_idle(many):
