@@ -142,6 +142,17 @@ void str_from_bytes(uint64_t bytes, char *out, size_t room)
              i >= 0 ? unit_letters + i : "");
 }
 
+void str_rough_size(double bytes, char *out, size_t room)
+{
+    static const char units[] = "BKMGTP";
+    int unit = 0;
+    while (bytes >= 999.5 && units[unit + 1]) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(out, room, "%.3g%c", bytes, units[unit]);
+}
+
 void str_size_head(uint64_t bytes, char *out, size_t room)
 {
     unsigned long long mb = bytes >> 20;

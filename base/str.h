@@ -23,6 +23,8 @@ size_t str_utf8_char(const char *s);
 bool str_to_bytes(const char *s, uint64_t unit, uint64_t *bytes);
 // 32768 -> "32K", 1536 -> "1536", 4194304 -> "4M": what str_to_bytes(…, 1, …) reads back.
 void str_from_bytes(uint64_t bytes, char *out, size_t room);
+// "512B", "32K", "16.5G": three figures, for people.
+void str_rough_size(double bytes, char *out, size_t room);
 // "1MB", "512MB", "1024M", "16384M" or "32KB": the column heads of the result table.
 void str_size_head(uint64_t bytes, char *out, size_t room);
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "client/commands.h"
 #include "client/http.h"
 #include "client/print.h"
@@ -93,7 +94,7 @@ int cmd_backup(struct cli *c, const struct invocation *i, struct err *err)
     }
     if (cmd_backup_sync_folder(file, err) < 0)
         return -1;
-    print_bytes(size, sizeof size, (double)bytes);
+    str_rough_size((double)bytes, size, sizeof size);
     printf("%s: %s\n", file, size);
     return 0;
 }

@@ -142,8 +142,8 @@ static void print_storage(struct cli *c)
     const struct json *r = json_get(s, "retention");
     bool limited = json_get_i64(r, "keep_days", 0) || json_get_i64(r, "keep_runs", 0) ||
                    json_get_i64(r, "keep_bytes", 0);
-    print_bytes(used, sizeof used, json_get_number(s, "used_bytes", 0));
-    print_bytes(left, sizeof left, json_get_number(s, "disk_free_bytes", 0));
+    str_rough_size(json_get_number(s, "used_bytes", 0), used, sizeof used);
+    str_rough_size(json_get_number(s, "disk_free_bytes", 0), left, sizeof left);
     printf("\nstored: %lld runs in %s, %s free on the disk; %s\n",
            (long long)json_get_i64(s, "runs", 0), used, left,
            limited ? "old runs are deleted, except labelled runs and baselines"

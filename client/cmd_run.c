@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/jsonw.h"
+#include "base/str.h"
 #include "client/commands.h"
 #include "client/exits.h"
 #include "client/follow.h"
@@ -148,7 +149,7 @@ static void print_plan(FILE *to, const struct json *plan)
     const char *load = json_get_text(plan, "load_cpus", "");
     char bytes[32];
     double most = json_get_number(plan, has_targets ? "bytes_per_target" : "bytes_per_rank", 0);
-    print_bytes(bytes, sizeof bytes, most);
+    str_rough_size(most, bytes, sizeof bytes);
     fprintf(to, "%d rank%s", json_count(ranks), json_count(ranks) == 1 ? "" : "s");
     if (most > 0)
         fprintf(to, ", up to %s %s", bytes, has_targets ? "on each target" : "each");

@@ -86,7 +86,7 @@ static void print_nodes(const struct json *topology, const struct cli *c)
         double bytes = json_get_number(n, "memory_bytes", 0);
         cmd_topo_list_ids(json_get(n, "cpus"), &cpus);
         if (c->output == OUTPUT_TABLE)
-            print_bytes(memory, sizeof memory, bytes);
+            str_rough_size(bytes, memory, sizeof memory);
         else
             snprintf(memory, sizeof memory, "%.0f", bytes);
         CLEANUP_BUF struct buf distances = BUF_INIT;
@@ -142,7 +142,7 @@ static void print_special(const struct json *topology)
         char size[32];
         long long node = (long long)json_get_i64(n, "node", -1);
         double bytes = json_get_number(n, "memory_side_cache_bytes", 0);
-        print_bytes(size, sizeof size, bytes);
+        str_rough_size(bytes, size, sizeof size);
         if (bytes > 0)
             printf("node %lld is behind a memory-side cache of %s\n", node, size);
         if (json_get_bool(n, "only_if_named", false))

@@ -187,17 +187,6 @@ void print_duration(char *out, size_t room, double seconds)
         snprintf(out, room, "%.1f h", seconds / hour);
 }
 
-void print_bytes(char *out, size_t room, double bytes)
-{
-    static const char *const units[] = {"B", "K", "M", "G", "T"};
-    size_t i = 0;
-    while (bytes >= 1024 && i + 1 < COUNT_OF(units)) {
-        bytes /= 1024;
-        i++;
-    }
-    snprintf(out, room, bytes < 10 && bytes != floor(bytes) ? "%.1f%s" : "%.0f%s", bytes, units[i]);
-}
-
 // Characters, not bytes: continuation bytes do not count.
 static int width(const char *text)
 {

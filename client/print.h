@@ -65,7 +65,5 @@ void print_sparkline(struct buf *out, const double *v, int n);
 bool print_unicode(const struct cli *c);
 // May stdout get colour? --colour decides; auto: a terminal, and NO_COLOR is not set.
 bool print_colour(const struct cli *c);
-// "1.5G", as sizes are written everywhere
-void print_bytes(char *out, size_t room, double bytes);
 // "25 s", "12 min", "3.2 h".
 void print_duration(char *out, size_t room, double seconds);

@@ -63,7 +63,7 @@ static bool read_cpus(struct tree *t)
 static void tree_size_text(const struct json *of, const char *member, struct buf *out)
 {
     char size[32];
-    print_bytes(size, sizeof size, json_get_number(of, member, 0));
+    str_rough_size(json_get_number(of, member, 0), size, sizeof size);
     buf_str(out, size);
 }
 

@@ -58,19 +58,6 @@ static void draw_box(struct buf *out, const char *class, const struct layout_box
     svg_titled(out, "rect", title);
 }
 
-// "92.9G": three digits are enough.
-static void size_words(int64_t bytes, char *out, size_t room)
-{
-    static const char units[] = "KMGTP";
-    double v = (double)bytes / 1024;
-    int u = 0;
-    while (v >= 1000 && units[u + 1]) {
-        v /= 1024;
-        u++;
-    }
-    snprintf(out, room, "%.3g%c", v, units[u]);
-}
-
 // "0-3,64-67", cut where it is too long.
 static void cpus_text(const struct layout *l, int first, int n, char *out, size_t room)
 {
@@ -120,7 +107,7 @@ static void cache_words(const struct layout *l, const struct layout_cache *c, ch
         return;
     }
     const struct topo_cache *cache = &l->topology->caches[c->l3];
-    size_words(cache->bytes, size, sizeof size);
+    str_rough_size((double)cache->bytes, size, sizeof size);
     snprintf(out, room, "L%d %s", cache->level, size);
 }
 
@@ -199,7 +186,7 @@ static void draw_value(const struct layout *l, enum node_cost_kind kind, int nod
 static void memory_words(const struct topo_node *n, char *out, size_t room)
 {
     char size[24];
-    size_words(n->memory_bytes, size, sizeof size);
+    str_rough_size((double)n->memory_bytes, size, sizeof size);
     if (n->memory_bytes > 0)
         snprintf(out, room, "%s %s", size, n->kind);
     else
@@ -243,7 +230,7 @@ static void draw_card(const struct layout *l, const struct layout_card *card, st
     }
     if (n->cache_bytes) {
         char size[24], words[64];
-        size_words(n->cache_bytes, size, sizeof size);
+        str_rough_size((double)n->cache_bytes, size, sizeof size);
         snprintf(words, sizeof words, "behind a memory-side cache of %s", size);
         svg_text(out, b->x + LAYOUT_PAD + 4, y + l->values_height + 16, ANCHOR_START, "small",
                  words);

@@ -38,7 +38,7 @@ function without(newest, again) {
   if (!newest) return banner("none", "No runs yet", make("p", {}, "The first run takes a few seconds."),
     make("p", { class: "actions" }, make("a", { class: "button", href: "#/start" }, "Start a run")));
   return banner("none", "No baseline to judge by", make("p", {}, "A baseline is a run, or the median of several, that later runs are compared with. ",
-    `The newest run, ${newest.id} of ${newest.benchmark}, was measured ${when(newest.measured)} UTC.`),
+    `The newest run, ${newest.id} of ${newest.benchmark}, was measured ${when(newest.measured)} UTC, ${age((Date.now() - Date.parse(newest.measured)) / 1000)} ago.`),
   make("p", { class: "actions" }, make("button", { type: "button", class: "main", id: "use-baseline", onclick: use }, `Use run ${newest.id} as the baseline`), " ",
     link(newest.id, `Open run ${newest.id}`)), problem);
 }

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
+#include "base/str.h"
 #include "client/exits.h"
 #include "client/fleet/fan.h"
 #include "client/fleet/fleet.h"
@@ -215,7 +216,7 @@ static void take_plan(struct fan *f, int node, const struct json *body, void *ct
     const struct json *plan = json_get(body, "plan");
     char bytes[32], time[32];
     int ranks = json_count(json_get(plan, "ranks"));
-    print_bytes(bytes, sizeof bytes, json_get_number(plan, "bytes_per_rank", 0));
+    str_rough_size(json_get_number(plan, "bytes_per_rank", 0), bytes, sizeof bytes);
     print_duration(time, sizeof time, json_get_number(plan, "estimate_s", 0));
     buf_fmt(&line, "%d rank%s, up to %s each, takes about %s", ranks, ranks == 1 ? "" : "s", bytes,
             time);

@@ -164,8 +164,31 @@ static void utf8(void)
         CHECK(str_utf8_valid(all[k].text, strlen(all[k].text)) == all[k].ok, "UTF-8 case %zu", k);
 }
 
+static void rough_sizes(void)
+{
+    static const struct {
+        double bytes;
+        const char *text;
+    } all[] = {{0, "0B"},
+               {512, "512B"},
+               {999, "999B"},
+               {1000, "0.977K"},
+               {32768, "32K"},
+               {1048064, "1M"},
+               {17716740096, "16.5G"},
+               {1073741824, "1G"},
+               {1023410176, "976M"},
+               {1e15, "909T"}};
+    char text[32];
+    for (size_t k = 0; k < COUNT_OF(all); k++) {
+        str_rough_size(all[k].bytes, text, sizeof text);
+        CHECK_STR(text, all[k].text, "%.0f bytes", all[k].bytes);
+    }
+}
+
 int main(void)
 {
+    rough_sizes();
     numbers();
     sizes_of_bytes();
     heads();
