@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "base/str.h"
+#include "client/fleet/collector.h"
 #include "client/fleet/fleet.h"
 #include "client/http.h"
 #include "client/print.h"
@@ -348,18 +349,6 @@ static int campaign_cancel(struct cli *c, const struct invocation *i, int64_t id
     return 0;
 }
 
-static int use_collector(struct cli *c, struct err *err)
-{
-    if (!*c->fleet.collector)
-        return err_set(err, ERR_USAGE, "",
-                       "campaigns are made by the collector: --fleet=URL names it, such as "
-                       "--fleet=https://fleet:7790");
-    snprintf(c->url, sizeof c->url, "%s", c->fleet.collector);
-    c->url_assumed = false;
-    c->url_option = "--fleet";
-    return 0;
-}
-
 static int campaign_script(struct cli *c, const struct invocation *i, int64_t id, struct err *err)
 {
     CLEANUP_REPLY struct http_reply reply = {0};
@@ -393,7 +382,7 @@ int cmd_fleet_campaign(struct cli *c, const struct invocation *i, struct err *er
             (actions[a].id && (!str_to_i64(i->operands[1], &id) || id < 1)))
             return err_set(err, ERR_USAGE, "", "usage: numaprobe fleet campaign %s%s",
                            actions[a].name, actions[a].id ? " ID" : "");
-        return use_collector(c, err) < 0 ? -1 : actions[a].run(c, i, id, err);
+        return collector_use(c, err) < 0 ? -1 : actions[a].run(c, i, id, err);
     }
     return err_set(err, ERR_USAGE, "",
                    "unknown action \"%.40s\": use start, list, show ID, script ID or cancel ID",

@@ -64,6 +64,18 @@ static const struct {
     {"crowded", ERR_CONFLICT, "it sent too many different kinds of runs"},
 };
 
+int collector_use(struct cli *c, struct err *err)
+{
+    if (!*c->fleet.collector)
+        return err_set(err, ERR_USAGE, "",
+                       "this is in the collector only: --fleet=URL names it, such as "
+                       "--fleet=https://fleet:7790");
+    snprintf(c->url, sizeof c->url, "%s", c->fleet.collector);
+    c->url_assumed = false;
+    c->url_option = "--fleet";
+    return 0;
+}
+
 // A text of the collector for one line: printable, NULL if there is none.
 static char *detail_of(const struct json *j, const char *member)
 {

@@ -157,5 +157,22 @@ const struct command fleet_commands[] = {
      .n_min = 1,
      .n_max = 2,
      .run = cmd_fleet_campaign},
+    {.name = "fleet findings",
+     .operands = "[ACTION ID]",
+     .summary = "list what is wrong with the fleet, and say what is done",
+     .about =
+         "The collector (numaprobe-fleetd) keeps what is wrong as a list, and closes by itself "
+         "what it does not find any more. 'acknowledge' says that a person knows of it, 'fix' "
+         "that it was repaired, 'reopen' takes that back. These need the scope run at the "
+         "collector.",
+     .examples = "numaprobe fleet findings --fleet=https://fleet:7790\n"
+                 "numaprobe fleet findings --what=outlier --where='n[001-040]' -o csv\n"
+                 "numaprobe fleet findings acknowledge 17 --note='DIMM ordered'\n"
+                 "numaprobe fleet findings fix 17",
+     .options = &fleet_findings_options,
+     .of_fleet = true,
+     .pages = true,
+     .n_max = 2,
+     .run = cmd_fleet_findings},
     {0},
 };

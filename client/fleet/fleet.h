@@ -14,10 +14,12 @@ int cmd_fleet_effect(struct cli *c, const struct invocation *i, struct err *err)
 int cmd_fleet_demo(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_fleet_reference(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_fleet_campaign(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_fleet_findings(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_fleet_drain(struct cli *c, const struct invocation *i, struct err *err);
 
 extern const struct param_table fleet_run_options, fleet_ranking_options, fleet_compare_options;
 extern const struct param_table fleet_effect_options, fleet_demo_options, fleet_campaign_options;
+extern const struct param_table fleet_findings_options;
 
 // The nodes that the options of every fleet command name. ERR_USAGE: none do, or the set is empty.
 int fleet_nodes(const struct cli *c, struct nodeset *out, struct err *err);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Findings that numaprobe-fleetd keeps, over virtual nodes (tests/fleet/vnodes) whose truth is known."""
 import contextlib
+import csv
 import http.client
 import json
 import os
@@ -8,6 +9,7 @@ import signal
 import socket
 import time
 
+from client import run
 from conftest import until
 from test_fleet import Fleet
 from test_fleetd import collect  # noqa: F401: a fixture
@@ -168,3 +170,35 @@ def test_a_judge_that_is_killed_is_started_again(collect):  # noqa: F811
     assert killed == 2
     assert until(lambda: (s := c.status())["findings"]["judged"] and not s["findings"]["problem"] and s, timeout=60)
     assert found(c, "outlier")
+
+
+def test_the_command_line_lists_and_marks(collect):  # noqa: F811
+    c = collect(12, "--faults=node[01-03] refuses").start()
+    found(c, "down")
+    until(lambda: len(findings(c, "?what=down")) == 3, timeout=60)
+    env = {"NUMAPROBE_FLEET": f"unix:{c.home}/run/numaprobe-fleetd.sock", "COLUMNS": "80"}
+
+    def said(*words, status=0):
+        done = run("fleet", "findings", *words, env=env)
+        assert done.returncode == status, (words, done.returncode, done.stdout, done.stderr)
+        return done.stdout if status == 0 else done.stderr
+    table = said("--what=down").splitlines()
+    assert table[0].split() == ["ID", "WHAT", "GRADE", "STATE", "SINCE", "FINDING"] and len(table) == 4, table
+    assert [f["id"] for f in json.loads(said("-o", "json"))["findings"]] == [f["id"] for f in findings(c)]
+    assert json.loads(said("--what=down", "-o", "json"))["findings"] == findings(c, "?what=down")
+    rows = list(csv.DictReader(said("--where=node[02-03]", "--what=down", "-o", "csv").splitlines()))
+    assert {r["node"] for r in rows} == {"node02", "node03"} and {r["state"] for r in rows} == {"open"}
+    assert len(said("--what=down", "-o", "ndjson").splitlines()) == 3
+    number = rows[0]["id"]
+    assert "acknowledged" in said("acknowledge", number, "--note=DIMM ordered")
+    assert c.get(f"/v1/fleet/findings/{number}")["note"] == "DIMM ordered"
+    assert json.loads(said("fix", number, "-o", "json"))["state"] == "fixed"
+    assert f" {number} " in " " + said("--state=fixed").replace("\n", " ")
+    assert said("reopen", number) and c.get(f"/v1/fleet/findings/{number}")["state"] == "open"
+    assert "There is no such finding" in said("--what=twin")
+    assert "state" in said("--state=asleep", status=2) and "what" in said("--what=tired", status=2)
+    assert "fix ID" in said("fix", status=2) and "unknown action" in said("close", "1", status=2)
+    assert "--note" in said("--note=x", status=2) and "--what" in said("fix", number, "--what=down", status=2)
+    assert "999" in said("fix", "999", status=5)
+    env.clear()
+    assert "--fleet=URL" in said(status=2)
