@@ -123,6 +123,26 @@ static void write_collecting(const struct fleet_services *s, struct exposition *
     exposition_labelled(e, "part", "sources", !*naming_problem(s->naming));
 }
 
+static void write_kept_counts(const struct judging *j, struct exposition *e)
+{
+    const struct judging_summary s = judging_summary(j);
+    const struct kept_counts *c = &s.judged.counts;
+    if (!s.counted)
+        return;
+    exposition_begin(e, "numaprobe_fleet_kept_findings", "gauge",
+                     "Findings that are kept by state");
+    for (int i = KEPT_FORMING; i < KEPT_STATES; i++)
+        exposition_labelled(e, "state", kept_states[i].name, c->states[i]);
+    exposition_begin(e, "numaprobe_fleet_open_findings", "gauge",
+                     "Findings that are kept and open, by kind");
+    for (int i = 0; i < KEPT_WHATS; i++) {
+        int n = 0;
+        for (int grade = 0; grade < KEPT_GRADES; grade++)
+            n += c->open[i][grade];
+        exposition_labelled(e, "what", kept_whats[i].name, n);
+    }
+}
+
 static void write_collector(struct exposition *e)
 {
     exposition_begin(e, "numaprobe_build_info", "gauge", "1; the version is in the label");
@@ -146,6 +166,7 @@ int fleetd_metrics(struct request *q, struct reply *r, struct err *err)
     if (write_ages(s, &e, err) < 0)
         return -1;
     write_collecting(s, &e);
+    write_kept_counts(s->judging, &e);
     buf_str(&body, class_metrics_text());
     write_collector(&e);
     process_use_write(&e);

@@ -5,9 +5,11 @@ import csv
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import time
+import urllib.request
 
 from client import run
 from conftest import until
@@ -202,3 +204,19 @@ def test_the_command_line_lists_and_marks(collect):  # noqa: F811
     assert "999" in said("fix", "999", status=5)
     env.clear()
     assert "--fleet=URL" in said(status=2)
+
+
+def test_metrics_count_what_is_kept(collect):  # noqa: F811
+    c = collect(12, "--bad=0", "--faults=node[01-03] refuses").start()
+    number = found(c, "down")["id"]
+    until(lambda: len(findings(c, "?what=down")) == 3, timeout=60)
+    assert put(c, number, state="acknowledged")[0] == 200
+
+    def values():
+        with urllib.request.urlopen(c.url + "/metrics", timeout=60) as response:
+            text = response.read().decode()
+        return dict(line.rsplit(" ", 1) for line in text.splitlines() if re.match("numaprobe_fleet_(kept|open)_findings", line))
+    counted = until(lambda: (v := values()).get('numaprobe_fleet_kept_findings{state="acknowledged"}') == "1" and v, timeout=60)
+    assert counted['numaprobe_fleet_open_findings{what="down"}'] == "2", counted
+    states = c.status()["findings"]["states"]
+    assert {f'numaprobe_fleet_kept_findings{{state="{s}"}}': str(n) for s, n in states.items()}.items() <= counted.items()
