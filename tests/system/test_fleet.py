@@ -17,7 +17,7 @@ import urllib.request
 
 import pytest
 
-from client import CLIENT, Terminal, run
+from client import CLIENT, run, terminal  # noqa: F401: terminal is a fixture
 from conftest import build_dir, until
 
 SEED = int(os.environ.get("NUMAPROBE_SEED", "1"))
@@ -424,11 +424,11 @@ def test_a_real_daemon_through_its_address(make_daemon):
     assert done.returncode == 0 and "latency" in done.stdout, (done.stdout, done.stderr)
 
 
-def test_the_table_fits_a_terminal(make_fleet, tmp_path):
+def test_the_table_fits_a_terminal(make_fleet, terminal):  # noqa: F811
     fleet = make_fleet(100, "--runs=8")
-    terminal = Terminal(tmp_path, 80, 40, fleet.env)
-    terminal.type("fleet", "outliers", "-w", fleet.all)
-    screen = terminal.wait_for(r"^ended-1: 7")
+    shown = terminal(env=fleet.env)
+    shown.type("fleet", "outliers", "-w", fleet.all)
+    screen = shown.wait_for(r"^ended-1: 7")
     lines = screen.splitlines()[1:]
     assert all(len(line) <= 80 for line in lines) and not any("…" in line for line in lines), screen
 
