@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file's header is read without SQLite first, so that a foreign or newer file stays untouched.
-// Before the first step a copy is written beside the database; each step is a transaction.
+// Before the first step a copy is written beside the database; each step is a transaction. A new
+// database is made in one.
 #include "core/store/migrate.h"
 
 #include <errno.h>
@@ -149,18 +150,22 @@ static int backup(sqlite3 *db, const char *path, int64_t version, struct err *er
     return err_prefix(err, "copy before the migration to %s", copy);
 }
 
-static int apply(sqlite3 *db, const struct embedded *step, int64_t version, struct err *err)
+// Steps `from` to `to` in one transaction: a database that is being made is not seen half made.
+static int apply(sqlite3 *db, const struct embedded *steps, int64_t from, int64_t to,
+                 struct err *err)
 {
     char set[64];
-    snprintf(set, sizeof set, "PRAGMA user_version=%" PRId64, version);
+    int64_t at = from;
+    snprintf(set, sizeof set, "PRAGMA user_version=%" PRId64, to);
     if (sq_exec(db, "BEGIN IMMEDIATE", err) < 0)
         return -1;
-    if (sq_exec(db, step->data, err) == 0 && sq_exec(db, set, err) == 0 &&
-        sq_exec(db, "COMMIT", err) == 0)
+    while (at < to && sq_exec(db, steps[at].data, err) == 0)
+        at++;
+    if (at == to && sq_exec(db, set, err) == 0 && sq_exec(db, "COMMIT", err) == 0)
         return 0;
     if (!sqlite3_get_autocommit(db))
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
-    return err_prefix(err, "migration %s", step->name);
+    return err_prefix(err, "migration %s", steps[at < to ? at : to - 1].name);
 }
 
 int migrate_run(sqlite3 *db, const char *path, const struct migration *m, struct err *err)
@@ -179,8 +184,10 @@ int migrate_run(sqlite3 *db, const char *path, const struct migration *m, struct
         return -1;
     if (version > 0 && version < latest(m->steps) && backup(db, path, version, err) < 0)
         return -1;
+    if (version == 0)
+        return apply(db, m->steps, 0, latest(m->steps), err);
     for (; version < latest(m->steps); version++)
-        if (apply(db, &m->steps[version], version + 1, err) < 0)
+        if (apply(db, m->steps, version, version + 1, err) < 0)
             return -1;
     return 0;
 }
