@@ -54,7 +54,10 @@ static int slurm_read(const char *partition, bool idle, struct buf *out, struct 
     return buf_ok(out) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for the nodes of Slurm");
 }
 
-int slurm_names(const char *partition, bool idle, struct nodeset *to, struct err *err)
+// Calls fn for each node that is listed. It returns -1 to end with its error.
+static int slurm_each(const char *partition, bool idle,
+                      int (*fn)(void *ctx, const struct slurm_line *l, struct err *err), void *ctx,
+                      struct err *err)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
     if (slurm_read(partition, idle, &text, err) < 0)
@@ -63,31 +66,42 @@ int slurm_names(const char *partition, bool idle, struct nodeset *to, struct err
     for (char *line; (line = line_next(&rest));) {
         struct slurm_line l;
         int cut = slurm_cut(&l, line, err);
-        if (cut < 0)
+        if (cut < 0 || (cut && fn(ctx, &l, err) < 0))
             return -1;
-        if (cut && !(idle ? strcmp(l.state, "idle") != 0 : strchr(l.state, '~') != NULL) &&
-            nodeset_add(to, l.name, err) < 0)
-            return err_prefix(err, "sinfo printed \"%.60s\"", l.name);
     }
+    return 0;
+}
+
+struct wanted_names {
+    bool idle; // only nodes in this state; else all that are powered on
+    struct nodeset *to;
+};
+
+static int add_wanted(void *ctx, const struct slurm_line *l, struct err *err)
+{
+    const struct wanted_names *w = ctx;
+    bool wanted = w->idle ? strcmp(l->state, "idle") == 0 : !strchr(l->state, '~');
+    if (wanted && nodeset_add(w->to, l->name, err) < 0)
+        return err_prefix(err, "sinfo printed \"%.60s\"", l->name);
+    return 0;
+}
+
+int slurm_names(const char *partition, bool idle, struct nodeset *to, struct err *err)
+{
+    struct wanted_names w = {.idle = idle, .to = to};
+    if (slurm_each(partition, idle, add_wanted, &w, err) < 0)
+        return -1;
     nodeset_sort(to);
     return 0;
 }
 
+static int write_named(void *out, const struct slurm_line *l, struct err *err)
+{
+    const struct named_node node = {.name = l->name, .state = l->state, .partitions = l->partition};
+    return named_write(out, &node, err);
+}
+
 int slurm_named(const char *partition, struct buf *out, struct err *err)
 {
-    CLEANUP_BUF struct buf text = BUF_INIT;
-    if (slurm_read(partition, false, &text, err) < 0)
-        return -1;
-    char *rest = text.data;
-    for (char *line; (line = line_next(&rest));) {
-        struct slurm_line l;
-        int cut = slurm_cut(&l, line, err);
-        if (cut < 0)
-            return -1;
-        const struct named_node node = {
-            .name = l.name, .state = l.state, .partitions = l.partition};
-        if (cut && named_write(out, &node, err) < 0)
-            return -1;
-    }
-    return 0;
+    return slurm_each(partition, false, write_named, out, err);
 }

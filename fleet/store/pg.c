@@ -78,7 +78,7 @@ static void pg_silent(void *ctx, const PGresult *notice)
 // What the URI says goes before what stands before it here.
 static int pg_connect(struct pg *c, const char *uri, struct err *err)
 {
-    // A server that vanished without a word is missed after a minute at most.
+    // A server that is gone without closing the connection is missed after a minute at most.
     static const char *const names[] = {
         "connect_timeout",  "keepalives_idle",  "keepalives_interval",
         "keepalives_count", "tcp_user_timeout", "fallback_application_name",

@@ -549,7 +549,7 @@ static void test_archive(void)
     struct fleet_whole list[] = {{.node = "w1", .seq = 2, .why = ""},
                                  {.node = "w1", .seq = 3, .why = "status 404", .never = true},
                                  {.node = "w1", .seq = 4, .why = "status 503"},
-                                 {.node = "nobody", .seq = 4, .why = ""}};
+                                 {.node = "unknown", .seq = 4, .why = ""}};
     CHECK(fleet_whole_fill(&list[0], text, sizeof text - 1, &err) == 0 &&
               fleet_store_archive_put(s, list, COUNT_OF(list), now, &err) == 0,
           "one is here: %s", err.text);
