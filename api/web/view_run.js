@@ -113,10 +113,11 @@ export async function show(root, { id, retitle }) {
     while (!signal.aborted) {
       try {
         for await (const { data } of stream(`v1/runs/${id}/events`, signal)) {
-          if (data.state !== run.state) head(data);
+          const changed = data.state !== run.state;
           run = data;
+          if (!open(run)) break; // its end is shown at once: no progress, no button to cancel, and the title
+          if (changed) head(run);
           status.replaceChildren(...progress(run));
-          if (!open(run)) break;
         }
         run = await get(`v1/runs/${id}`, { signal });
         if (!open(run)) {
