@@ -47,6 +47,16 @@ struct maker {
                     .label = "",                                                                   \
                     .variant = "size=1-1024"})
 
+__attribute__((unused)) static struct maker maker_at(const char *name, const char *history,
+                                                     int64_t after, int64_t last)
+{
+    struct maker m = MAKER(name);
+    m.history = history;
+    m.after = after;
+    m.last = last;
+    return m;
+}
+
 static void made_page_metrics(struct metric *list, int n, int64_t seq)
 {
     for (int i = 0; i < n; i++) {

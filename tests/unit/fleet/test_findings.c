@@ -6,16 +6,11 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/cleanup.h"
 #include "fleet/collect/judged_wire.h"
-#include "tests/unit/core/dir.h"
-#include "tests/unit/fleet/cluster.h"
+#include "tests/unit/fleet/engines.h"
 
-static struct fleet_store *s;
-static struct err err;
-static int64_t now = 1784678400000; // 2026-07-22
+static int64_t now;
 static struct fleet_tally judged;
-static struct buf said; // by the scenarios of one engine
 
 static struct kept_sight sight(enum kept_what what, const char *node, int grade, int64_t proof)
 {
@@ -262,11 +257,7 @@ static void test_lists(void)
 
 static void run_scenarios(const char *where)
 {
-    now = 1784678400000;
-    s = fleet_store_open(where, FLEET_STORE_WRITE, &err);
-    CHECK(s != NULL, "opens %s: %s", where, err.text);
-    if (!s)
-        return;
+    now = page_day0;
     test_what_is_sure();
     test_what_is_suspect();
     test_numbers();
@@ -280,20 +271,6 @@ static void run_scenarios(const char *where)
     CHECK(memcmp(judged.counts.states, before.counts.states, sizeof judged.counts.states) == 0,
           "and are the same");
     test_lists();
-    fleet_store_close(s);
-}
-
-static void run_postgresql(void)
-{
-    struct cluster c CLEANUP(cluster_stop) = {0};
-    CLEANUP_BUF struct buf other = said;
-    said = BUF_INIT;
-    if (!cluster_start(&c)) {
-        SKIP("no PostgreSQL on this machine, or the program was built without it");
-        return;
-    }
-    run_scenarios(c.uri);
-    CHECK_STR(buf_text(&said), buf_text(&other), "both engines keep the same, byte by byte");
 }
 
 static void test_wire(void)
@@ -333,14 +310,8 @@ static void test_states(void)
 
 int main(void)
 {
-    char dir[64], path[128];
-    dir_make(dir);
-    snprintf(path, sizeof path, "%s/fleet.db", dir);
     test_states();
+    engines_run(run_scenarios);
     test_wire();
-    run_scenarios(path);
-    run_postgresql();
-    buf_free(&said);
-    dir_remove(dir);
     return tap_done();
 }

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a store keeps beside the pages of nodes, on each engine: documents, whole runs, campaigns.
+#include "tests/unit/tap.h"
+
+#include <math.h>
+
+#include "base/str.h"
+#include "fleet/store/archive.h"
+#include "fleet/store/campaigns.h"
+#include "tests/unit/fleet/engines.h"
+
+static int name_wanted(void *ctx, enum fleet_document what, const char *hash, const char *node,
+                       struct err *e)
+{
+    (void)e;
+    buf_fmt(ctx, "%d %.8s %s\n", what, hash, node);
+    return 0;
+}
+
+static void test_documents(void)
+{
+    CLEANUP_BUF struct buf wanted = BUF_INIT, after = BUF_INIT, body = BUF_INIT;
+    static struct facts facts;
+    facts = (struct facts){0};
+    char xml[] = "<topology name='\xc3\xa9'/>", hash[65];
+    facts_add(&facts, "cpu_model", "%s", "A \"B\" 'C'");
+    facts_seal(&facts);
+    struct maker m = maker_at("d1", "2000", 0, 2);
+    m.class = "cpu_model=A \"B\" 'C'\n"; // what is sealed
+    made_page_put(s, &m, &err);
+    CHECK_INT(fleet_store_wanted(s, 100, name_wanted, &wanted, &err), 0, "documents are missing");
+    CHECK(strstr(buf_text(&wanted), facts.hash) ||
+              strncmp(buf_text(&wanted) + 2, facts.hash, 8) == 0,
+          "the newest first");
+    CHECK_INT(fleet_store_facts_put(s, &facts, &err), 0, "facts are stored");
+    CHECK_INT(fleet_store_facts_put(s, &facts, &err), 0, "twice is once");
+    fleet_store_wanted(s, 100, name_wanted, &after, &err);
+    CHECK(after.len < wanted.len, "and not wanted any more");
+    CHECK(fleet_store_document(s, facts.hash, &body, &err) == 0 &&
+              strstr(buf_text(&body), "A \\\"B\\\" 'C'"),
+          "they come back");
+    facts.list[0].value[0] = 'X';
+    CHECK(fleet_store_facts_put(s, &facts, &err) < 0 && err.code == ERR_INVALID,
+          "facts with another hash are refused");
+    text_hash(xml, hash);
+    CHECK(fleet_store_topology_put(s, hash, xml, &err) == 0 &&
+              fleet_store_topology_put(s, facts.hash, xml, &err) < 0 && err.code == ERR_INVALID,
+          "so are topologies");
+    CHECK(fleet_store_document(s, "00", &body, &err) < 0 && err.code == ERR_NOT_FOUND,
+          "an unknown hash");
+    buf_str(&said, buf_text(&wanted));
+    buf_str(&said, buf_text(&body));
+}
+
+static int name_wanted_run(void *ctx, const struct fleet_wanted_run *w, struct err *e)
+{
+    (void)e;
+    buf_fmt(ctx, "%s %lld %lld\n", w->node, (long long)w->seq, (long long)w->run);
+    return 0;
+}
+
+static void say_wanted_runs(int64_t now_ms)
+{
+    buf_fmt(&said, "wanted:\n");
+    if (fleet_store_archive_wanted(s, now_ms, 10, name_wanted_run, &said, &err) < 0)
+        buf_str(&said, err.text);
+}
+
+static const char *archived(const char *node, int64_t seq, struct buf *out)
+{
+    buf_reset(out);
+    return fleet_store_archive_get(s, node, seq, out, &err) < 0 ? err.text : buf_text(out);
+}
+
+static void test_archive(void)
+{
+    enum { LATER_MS = 3600 * 1000 };
+    static const char text[] = "{\"run\":{\"seq\":2}, \"same same same same same same same\":1}";
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    const int64_t seqs[] = {3, 4, 99}, now = page_day0 + 100 * page_day;
+    struct maker m = maker_at("w1", "a4c1", 0, 2);
+    put("w0", "a4c0", 0, 2);
+    fleet_store_archives(s, FLEET_ARCHIVE_KEPT);
+    m.label = "before the firmware";
+    made_page_put(s, &m, &err);
+    put("w1", "a4c1", 2, 4);
+    say_wanted_runs(now);
+    CHECK_STR(archived("w1", 2, &out),
+              "run 2 of node w1 is not archived yet: it is requested from the node", "wanted");
+    CHECK_INT(fleet_store_archive_want(s, "w1", seqs, 2 + 1, &err), 0, "runs are requested: %s",
+              err.text);
+    say_wanted_runs(now);
+    struct fleet_whole list[] = {{.node = "w1", .seq = 2, .why = ""},
+                                 {.node = "w1", .seq = 3, .why = "status 404", .never = true},
+                                 {.node = "w1", .seq = 4, .why = "status 503"},
+                                 {.node = "unknown", .seq = 4, .why = ""}};
+    CHECK(fleet_whole_fill(&list[0], text, sizeof text - 1, &err) == 0 &&
+              fleet_store_archive_put(s, list, COUNT_OF(list), now, &err) == 0,
+          "one is here: %s", err.text);
+    CHECK_STR(archived("w1", 2, &out), text, "and comes back");
+    CHECK_STR(archived("w1", 3, &out), "run 3 of node w1 is not archived: status 404",
+              "one is given up");
+    CHECK_STR(archived("w0", 1, &out), "run 1 of node w0 is not archived",
+              "none was wanted without a reason");
+    say_wanted_runs(now);
+    say_wanted_runs(now + LATER_MS);
+    CHECK_INT(fleet_store_archive_put(s, list, 1, now + 1, &err), 0, "once more changes nothing");
+    buf_free(&list[0].frame);
+    CHECK_INT(fleet_store_archive_retain(s, now, &err), 0, "what is younger stays");
+    CHECK_INT(fleet_store_archive_retain(s, now + 1, &err), 1, "the rest goes");
+    fleet_store_archives(s, FLEET_ARCHIVE_NONE);
+    CHECK(fleet_whole_fill(&list[0], text, FLEET_ARCHIVE_BYTES_MAX + 1, &err) < 0 &&
+              err.code == ERR_TOO_LARGE,
+          "a limit: %s", err.text);
+}
+
+static int say_campaign(void *ctx, const struct fleet_campaign *c, struct err *e)
+{
+    (void)e;
+    buf_fmt(ctx, "campaign %lld %s %s %s %s %s %d %lld %lld %lld %d %d %d %d %d %.3f %.3f %s\n",
+            (long long)c->id, c->name, c->by, c->request, c->nodes, fleet_campaign_states[c->state],
+            c->round, (long long)c->created_ms, (long long)c->round_ms, (long long)c->until_ms,
+            c->n, c->running, c->done, c->failed, c->skipped, c->spent_s, c->round_s, c->why);
+    return 0;
+}
+
+static int say_campaign_node(void *ctx, const struct fleet_campaign_node *n, struct err *e)
+{
+    (void)e;
+    buf_fmt(ctx, "node %s %d %d %lld %lld %lld %.3f %s\n", n->name, n->state, n->round,
+            (long long)n->requested_ms, (long long)n->ended_ms, (long long)n->run, n->seconds,
+            n->why);
+    return 0;
+}
+
+static int campaigns_said(const struct fleet_campaign_query *q)
+{
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    int lines = 0;
+    if (fleet_store_campaigns(s, q, say_campaign, &out, &err) < 0)
+        return -1;
+    for (const char *c = buf_text(&out); *c; c++)
+        lines += *c == '\n';
+    return lines;
+}
+
+static void test_campaigns(void)
+{
+    struct fleet_campaign c = {.id = 1,
+                               .name = "weekly",
+                               .by = "uid:0",
+                               .request = "{\"name\": \"weekly\"}",
+                               .nodes = "g[1-2]",
+                               .round = 1,
+                               .created_ms = page_day0,
+                               .round_ms = page_day0,
+                               .n = 2,
+                               .why = ""};
+    struct fleet_campaign_node nodes[] = {
+        {"g1", 1, 1, page_day0 + 1, 0, 0, (double)NAN, ""},
+        {"g2", 4, 1, 0, page_day0 + 2, 0, (double)NAN, "busy: \xc3\xa9"}};
+    int64_t version = fleet_store_version(s, &err);
+    CHECK_INT(fleet_store_campaign_put(s, &c, nodes, 2, &err), 0, "a campaign is stored");
+    CHECK(fleet_store_version(s, &err) > version, "the version rises");
+    c.state = FLEET_CAMPAIGN_DONE;
+    c.done = 1;
+    c.spent_s = c.round_s = 12.5;
+    c.why = "complete";
+    nodes[0] = (struct fleet_campaign_node){"g1", 2, 1, page_day0 + 1, page_day0 + 9, 17, 12.5, ""};
+    CHECK_INT(fleet_store_campaign_put(s, &c, nodes, 1, &err), 0, "and its changes");
+    c.id = 2;
+    c.state = FLEET_CAMPAIGN_WAITING;
+    CHECK_INT(fleet_store_campaign_put(s, &c, NULL, 0, &err), 0, "a second one");
+    CHECK_INT(campaigns_said(&(struct fleet_campaign_query){.limit = 9}), 2, "all of them");
+    CHECK_INT(campaigns_said(&(struct fleet_campaign_query){.limit = 1}), 1, "a few");
+    CHECK_INT(campaigns_said(&(struct fleet_campaign_query){.limit = 9, .before = 2}), 1, "before");
+    CHECK_INT(campaigns_said(&(struct fleet_campaign_query){.limit = 9, .id = 2}), 1, "one");
+    CHECK_INT(campaigns_said(&(struct fleet_campaign_query){.limit = 9, .id = 3}), 0, "none");
+    CHECK_INT(campaigns_said(&(struct fleet_campaign_query){.limit = 9, .active = true}), 1,
+              "those that have not ended");
+    c.id = 3;
+    c.state = FLEET_CAMPAIGN_CANCELLED;
+    c.running = 1;
+    const struct fleet_campaign_query in_progress = {.limit = 9, .active = true, .running = true};
+    CHECK_INT(fleet_store_campaign_put(s, &c, NULL, 0, &err), 0, "one that was cancelled");
+    CHECK_INT(campaigns_said(&in_progress), 2, "with those whose probes have not ended");
+}
+
+static void say_all(struct buf *out)
+{
+    fleet_store_campaigns(s, &(struct fleet_campaign_query){.limit = 9}, say_campaign, out, &err);
+    fleet_store_campaign_nodes(s, 1, say_campaign_node, out, &err);
+    CHECK_INT(fleet_store_wanted(s, 100, name_wanted, out, &err), 0, "all is read: %s", err.text);
+}
+
+// A second process that reads, and the same after a restart.
+static void test_reader(const char *where)
+{
+    CLEANUP_BUF struct buf before = BUF_INIT, read = BUF_INIT, after = BUF_INIT;
+    struct fleet_store *writer = s;
+    say_all(&before);
+    s = fleet_store_open(where, FLEET_STORE_READ, &err);
+    CHECK(s != NULL, "a reader opens it: %s", err.text);
+    say_all(&read);
+    CHECK_STR(buf_text(&read), buf_text(&before), "and sees the same");
+    fleet_store_close(s);
+    fleet_store_close(writer);
+    s = fleet_store_open(where, FLEET_STORE_WRITE, &err);
+    CHECK(s != NULL, "it opens again: %s", err.text);
+    say_all(&after);
+    CHECK_STR(buf_text(&after), buf_text(&before), "with all that was there");
+    buf_add(&said, after.data, after.len);
+}
+
+static void run_scenarios(const char *where)
+{
+    test_documents();
+    test_archive();
+    test_campaigns();
+    test_reader(where);
+}
+
+int main(void)
+{
+    engines_run(run_scenarios);
+    return tap_done();
+}
