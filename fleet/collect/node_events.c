@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the response of a node, or its absence, makes of it: its state, when it is contacted again,
+// and which of its histories it is at.
+#include "fleet/collect/parts.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "fleet/collect/poller.h"
+
+enum {
+    REPEATS_MAX = 3, // pages at once of a node whose place was elsewhere
+    DUPLICATE_RETURNS = 2,
+    DUPLICATE_QUIET_MS = 24 * 3600 * 1000, // after the last return it is one machine again
+};
+
+void node_event(struct polled *n, enum node_event e)
+{
+    enum node_state was = n->state;
+    n->state = node_states[n->state].after[e];
+    if (n->state != was && (n->state == NODE_DOWN || was == NODE_DOWN))
+        log_event(LOG_LVL_INFO, "node", "name=%s was=%s is=%s why=\"%s\"", n->name,
+                  node_states[was].name, node_states[n->state].name, n->why);
+}
+
+void node_later(struct polled *n, int64_t ms)
+{
+    if (n->pushes)
+        ms = n->poller->c->push_every_s * 1000; // it is late then
+    n->busy = n->sent = false;
+    n->due_ms = clock_mono_ms() + ms;
+    poller_wake(n->poller);
+}
+
+// Where sources disagree about its address, all are contacted in turn.
+static void node_turn(struct polled *n)
+{
+    n->at_base = *n->base[1] ? !n->at_base : 0;
+}
+
+void node_failed(struct polled *n, const char *why)
+{
+    struct poller *p = n->poller;
+    p->totals.failed++;
+    n->failures++;
+    snprintf(n->why, sizeof n->why, "%s", why);
+    node_event(n, NODE_FAILED);
+    node_turn(n);
+    node_later(n, node_wait_ms(n->state, n->failures, p->c->every_s * 1000,
+                               (uint32_t)hash_text(n->name) + (uint32_t)n->failures * 2654435761u));
+}
+
+bool node_clock_wrong(const struct polled *n)
+{
+    return n->skew_ms > NODE_SKEW_MAX_MS || n->skew_ms < -NODE_SKEW_MAX_MS;
+}
+
+// A machine that is set up again has a new history, and one that is restored comes back to an old
+// one, once. Two machines do so again and again.
+bool node_duplicate(const struct polled *n)
+{
+    return n->returns >= DUPLICATE_RETURNS && clock_wall_ms() - n->returned_ms < DUPLICATE_QUIET_MS;
+}
+
+bool node_asleep(const struct polled *n)
+{
+    return strchr(n->slurm_state, '~') != NULL;
+}
+
+static void note_history(struct polled *n, const char *history)
+{
+    if (strcmp(n->history_now, history) == 0)
+        return;
+    if (strcmp(n->history_before, history) == 0) {
+        n->returns = clock_wall_ms() - n->returned_ms < DUPLICATE_QUIET_MS ? n->returns + 1 : 1;
+        n->returned_ms = clock_wall_ms();
+    }
+    memcpy(n->history_before, n->history_now, sizeof n->history_before);
+    snprintf(n->history_now, sizeof n->history_now, "%s", history);
+}
+
+void node_stored(struct polled *n, const struct ingest_report *r)
+{
+    struct poller *p = n->poller;
+    static const bool again[FLEET_OUTCOMES] = {
+        [FLEET_BEHIND] = true, [FLEET_REINSTALLED] = true, [FLEET_RENAMED] = true};
+    bool taken = r->outcome == FLEET_STORED || again[r->outcome];
+    n->failures = 0;
+    n->repeats = n->outcome == r->outcome ? n->repeats + 1 : 0;
+    n->outcome = r->outcome;
+    memcpy(n->other, r->other, sizeof n->other);
+    n->why[0] = '\0';
+    n->stored += r->stored;
+    p->totals.stored += r->stored;
+    if (taken) {
+        n->after = r->next;
+        snprintf(n->history, sizeof n->history, "%s", r->history);
+        n->seen_ms = r->at_ms;
+        note_history(n, r->history);
+    }
+    n->poison_ms = 0;
+    n->too_old = r->outcome == FLEET_NAMELESS;
+    snprintf(n->version, sizeof n->version, "%s", r->version);
+    if (r->newest_ms > n->newest_ms)
+        n->newest_ms = r->newest_ms;
+    node_event(n, NODE_RESPONDED);
+    bool soon =
+        r->outcome == FLEET_STORED ? r->more : again[r->outcome] && n->repeats < REPEATS_MAX;
+    if (!soon)
+        node_turn(n);
+    node_later(n, soon ? 0 : node_wait_ms(n->state, 0, p->c->every_s * 1000, 0));
+}
+
+void node_placed(struct polled *n, const struct ingest_report *r)
+{
+    if (n->busy)
+        return; // its page says where it stands
+    n->after = r->next;
+    n->seen_ms = r->at_ms;
+    n->outcome = r->outcome;
+    memcpy(n->history, r->history, sizeof n->history);
+    memcpy(n->version, r->version, sizeof n->version);
+    memcpy(n->other, r->other, sizeof n->other);
+}

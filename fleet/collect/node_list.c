@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes there are, by name. A node that no source names any more stays in the list as gone.
+#include "fleet/collect/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "fleet/collect/poller.h"
+#include "nodes/announced.h"
+
+enum { FIRST_RATE = 4000 }; // nodes a second, of those that are new
+
+// "//n1:7780" of a source has the scheme of the setting. A source that names its node by the host
+// of its address leaves it to hosts_file where that is.
+static int node_base(const struct poller *p, const char *name, const char *said, char *out,
+                     size_t room, struct err *err)
+{
+    char url[NAMED_URL_MAX + 16];
+    int scheme = strncmp(said, "//", 2) == 0 ? (int)strcspn(p->c->url, "/") : 0;
+    const char *slashes = strstr(said, "//");
+    size_t n = strlen(name), before = slashes ? (size_t)(slashes - said) + 2 : 0;
+    if (slashes && strncmp(slashes + 2, name, n) == 0 && slashes[2 + n] == ':')
+        snprintf(url, sizeof url, "%.*s%.*s%%h%s", scheme, p->c->url, (int)before, said,
+                 said + before + n);
+    else
+        snprintf(url, sizeof url, "%.*s%s", scheme, p->c->url, *said ? said : p->c->url);
+    if (*said && !strstr(url, "%h"))
+        return snprintf(out, room, "%s", url) >= (int)room
+                   ? err_set(err, ERR_USAGE, "url", "is too long")
+                   : 0;
+    return addresses_url(p->addresses, url, "url", name, out, room, err);
+}
+
+static void node_said(struct polled *n, const struct naming_node *said)
+{
+    const struct named_node *s = &said->said;
+    const size_t room = sizeof n->base[0];
+    struct err err;
+    n->sources = said->sources;
+    snprintf(n->class_hint, sizeof n->class_hint, "%.63s", s->class_hint);
+    snprintf(n->slurm_state, sizeof n->slurm_state, "%.23s", s->state);
+    snprintf(n->partitions, sizeof n->partitions, "%s", s->partitions);
+    n->base[1][0] = '\0';
+    n->pushes = strcmp(s->url, ANNOUNCED_URL) == 0 || strcmp(said->other_url, ANNOUNCED_URL) == 0;
+    if (n->pushes) {
+        n->base[0][0] = '\0';
+        n->at_base = 0;
+        return;
+    }
+    if (node_base(n->poller, n->name, s->url, n->base[0], room, &err) < 0 ||
+        (*said->other_url &&
+         node_base(n->poller, n->name, said->other_url, n->base[1], room, &err) < 0))
+        snprintf(n->why, sizeof n->why, "%s", err.text);
+    if (!*n->base[1])
+        n->at_base = 0;
+}
+
+static struct polled *polled_new(struct poller *p, const char *name, int64_t first_ms)
+{
+    struct polled *n = calloc(1, sizeof *n);
+    if (!n)
+        return NULL;
+    n->poller = p;
+    n->due_ms = first_ms;
+    snprintf(n->name, sizeof n->name, "%s", name);
+    return n;
+}
+
+static int by_two_names(const void *a, const void *b)
+{
+    return strcmp((*(struct polled *const *)a)->name, (*(struct polled *const *)b)->name);
+}
+
+static int add_nodes(struct poller *p, const struct naming_node *list, int count, struct err *err)
+{
+    int64_t now = clock_mono_ms();
+    int known = p->n;
+    struct polled **more = realloc(p->nodes, (size_t)(p->n + count + 1) * sizeof *more);
+    if (!more)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", count);
+    p->nodes = more;
+    for (int i = 0; i < count; i++) {
+        const char *name = list[i].said.name;
+        struct polled **at =
+            known ? bsearch(name, p->nodes, (size_t)known, sizeof *at, by_polled_name) : NULL;
+        if (at) {
+            node_event(*at, NODE_NAMED);
+            node_said(*at, &list[i]);
+            continue;
+        }
+        struct polled *n = polled_new(p, name, now + i * 1000 / FIRST_RATE);
+        if (!n)
+            return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", count);
+        node_said(n, &list[i]);
+        if (n->pushes)
+            n->due_ms = now + p->c->push_every_s * 1000;
+        p->nodes[p->n++] = n;
+    }
+    qsort(p->nodes, (size_t)p->n, sizeof *p->nodes, by_two_names);
+    return 0;
+}
+
+static int by_naming_name(const void *key, const void *entry)
+{
+    return strcmp(key, ((const struct naming_node *)entry)->said.name);
+}
+
+int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int count, struct err *err)
+{
+    for (int i = 0; i < p->n; i++) {
+        struct polled *n = p->nodes[i];
+        struct buf nothing = BUF_INIT;
+        if (n->state == NODE_GONE ||
+            (count && bsearch(n->name, nodes, (size_t)count, sizeof *nodes, by_naming_name)))
+            continue;
+        node_event(n, NODE_UNNAMED);
+        n->sources = 0;
+        ingest_send(p->ingest, &(struct ingest_item){.kind = INGEST_GONE, .node = n->name},
+                    &nothing, err);
+    }
+    if (add_nodes(p, nodes, count, err) < 0)
+        return -1;
+    poller_wake(p);
+    return 0;
+}
+
+struct polled *const *poller_nodes(const struct poller *p, int *n)
+{
+    *n = p->n;
+    return p->nodes;
+}

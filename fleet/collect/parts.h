@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside the poller only: what its files share.
+#pragma once
+#include "fleet/collect/naming.h"
+#include "fleet/collect/polled.h"
+#include "fleet/settings/config.h"
+#include "nodes/addresses.h"
+
+enum {
+    POISON_MS = 3600 * 1000, // until a node is contacted again whose page ended the process
+    WANTED_ROOM = 256,       // documents that were requested lately
+    WHOLE_ROOM = 64,         // whole runs that wait to be requested; the store repeats others
+};
+
+struct wanted {
+    char hash[65];
+    int64_t until_ms; // not requested again before, monotonic
+};
+
+// A whole run that the store wants.
+struct whole_run {
+    struct poller *poller;
+    char node[64];
+    int64_t seq, run;
+};
+
+struct poller {
+    struct loop *loop;
+    const struct fleetd_config *c;
+    struct ingest *ingest;
+    struct fetch *fetch;
+    struct fetch_limits limits;
+    struct fetch_tls tls;
+    struct loop_watch *watch;
+    struct loop_timer *timer;
+    struct addresses *addresses;
+    struct polled **nodes; // by name; owned, each too
+    int n, at;             // at: where the search continues
+    int64_t search_ms;     // when the timer fires, monotonic
+    struct poller_totals totals;
+    struct wanted wanted[WANTED_ROOM];
+    int wanted_at;
+    struct whole_run wholes[WHOLE_ROOM];
+    int n_wholes, wholes_in_flight;
+    struct fetch_limits whole_limits;
+    int64_t pushed;         // pages that nodes sent themselves
+    bool store_failed_open; // it was opened, and failed when it was written to
+    char token[200];
+    struct {
+        poller_report_fn *fn; // NULL: none
+        void *ctx;
+    } listeners[POLLER_LISTENERS];
+};
+
+// polling.c
+enum { POLLER_SEARCH_MS = 10 }; // between two searches
+// The search comes after `ms`, or as soon as it was going to.
+void poller_search_in(struct poller *p, int64_t ms);
+void poller_wake(struct poller *p);                                       // it comes soon
+struct polled *poller_find_own(const struct poller *p, const char *name); // NULL: none
+int by_polled_name(const void *key, const void *entry);                   // for bsearch
+// With the token and the certificate for nodes. It is counted; `done` takes it off in_flight.
+int poller_fetch(struct poller *p, const char *url, fetch_done *done, void *ctx, struct err *err);
+
+// node_events.c
+void node_event(struct polled *n, enum node_event e);
+void node_later(struct polled *n, int64_t ms); // it is free, and contacted then
+void node_failed(struct polled *n, const char *why);
+void node_stored(struct polled *n, const struct ingest_report *r);
+void node_placed(struct polled *n, const struct ingest_report *r); // at the start
+
+// pushing.c
+void push_settle(struct polled *n, enum err_code failed, const char *why); // its page, once
+void push_reported(struct polled *n, const struct ingest_report *r);
+void push_missed(struct polled *n); // it is late
+
+// wishes.c
+void fetch_document(struct poller *p, const struct ingest_report *r);
+void whole_wanted(struct poller *p, const struct ingest_report *r);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that send their pages themselves. A page waits here for nothing: whoever sent it is woken
+// when the store has it.
+#include "fleet/collect/parts.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "fleet/collect/poller.h"
+
+void push_settle(struct polled *n, enum err_code failed, const char *why)
+{
+    struct pushed *s = &n->push;
+    if (s->settled || !s->number)
+        return;
+    s->settled = true;
+    s->failed = failed;
+    snprintf(s->why, sizeof s->why, "%s", why);
+    if (s->wake)
+        s->wake(s->ctx);
+}
+
+void push_reported(struct polled *n, const struct ingest_report *r)
+{
+    n->push.more = r->more;
+    n->push.stored = r->stored;
+    memcpy(n->push.member, r->member, sizeof n->push.member);
+    push_settle(n, r->kind == INGEST_STORED ? ERR_NONE : ERR_INVALID, r->text);
+}
+
+void push_missed(struct polled *n)
+{
+    n->failures++;
+    snprintf(n->why, sizeof n->why, "it has not pushed for %" PRId64 " s",
+             n->failures * n->poller->c->push_every_s);
+    node_event(n, NODE_FAILED);
+    node_later(n, 0);
+}
+
+static struct polled *find_pushing(const struct poller *p, const char *node, struct err *err)
+{
+    struct polled *n = poller_find_own(p, node);
+    if (n && n->pushes && n->state != NODE_GONE)
+        return n;
+    err_set(err, ERR_NOT_FOUND, "name",
+            "no source names %s as a node that pushes; the collector needs source = announce",
+            node);
+    return NULL;
+}
+
+const struct polled *poller_pushing(const struct poller *p, const char *node, struct err *err)
+{
+    return find_pushing(p, node, err);
+}
+
+int64_t poller_push(struct poller *p, const char *node, struct buf *body, struct err *err)
+{
+    struct polled *n = find_pushing(p, node, err);
+    struct ingest_item item = {
+        .kind = INGEST_PAGE, .node = node, .after = INGEST_AS_SAID, .received_ms = clock_wall_ms()};
+    if (!n)
+        return -1;
+    if (n->poison_ms && item.received_ms - n->poison_ms < POISON_MS)
+        return err_set(err, ERR_CONFLICT, "name",
+                       "a page of this node ended the process that reads pages; others are taken "
+                       "an hour later");
+    if (n->busy)
+        return err_set(err, ERR_CONFLICT, "name", "the page before is not stored yet");
+    if (ingest_backlog(p->ingest) >= INGEST_BACKLOG_MAX)
+        return err_set(err, ERR_UNAVAILABLE, "store", "too many pages wait for the store");
+    if (poller_keep(p, &item, body, err) < 0)
+        return -1;
+    n->busy = n->sent = true;
+    n->push = (struct pushed){.number = ++p->pushed};
+    return n->push.number;
+}
+
+struct polled *poller_push_watch(struct poller *p, int64_t number, void (*wake)(void *ctx),
+                                 void *ctx)
+{
+    for (int i = 0; i < p->n; i++)
+        if (p->nodes[i]->push.number == number) {
+            p->nodes[i]->push.wake = wake;
+            p->nodes[i]->push.ctx = ctx;
+            return p->nodes[i];
+        }
+    return NULL;
+}
