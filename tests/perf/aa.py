@@ -3,12 +3,13 @@
 """Does the interval of one run hold the median of another? The same questions again and again (A/A).
 
 All questions of a round run one after the other, then the next round, so that the load of the machine meets all of
-them alike. For each question, over its cells: the share of pairs of runs whose interval [lo, hi] holds the other's
+them alike, and a question's runs lie half a minute apart. With --in-a-row the runs of a question follow one another:
+what the machine does in the next minute is then not in the difference. For each question, over its cells: the share of pairs of runs whose interval [lo, hi] holds the other's
 median (the next run; any other run), the half-width of the interval, the coefficient of variation (CV) of the runs'
 medians, and the share of disturbed samples. The half-width is worth reading beside the CV: an interval of many CVs
 holds everything and decides nothing.
 
-usage: aa.py BUILD [--rounds=12] [--only=TEXT] [--ranks=2]
+usage: aa.py BUILD [--rounds=12] [--only=TEXT] [--ranks=2] [--in-a-row]
 """
 import argparse
 import json
@@ -50,14 +51,16 @@ def node_of(cpu):
 
 
 def cells_of(command):
-    """{name of the cell: cell} of a run, without empty cells, and how long it took."""
+    """({matrix, row, column as the run names them: cell}, how long it took). Levels of `loaded` are placed by what was found,
+    so a column of one run may not be in another."""
     began = time.monotonic()
     done = subprocess.run(command, env=ENV, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)}: {done.stderr.strip()}")
     cells = {(matrix["name"], r, c): cell
              for matrix in json.loads(done.stdout)["matrices"]
-             for r, row in enumerate(matrix["cells"]) for c, cell in enumerate(row)
+             for r, row in zip(matrix["rows"]["values"], matrix["cells"])
+             for c, cell in zip(matrix["cols"]["values"], row)
              if cell and cell["median"] is not None}
     return cells, time.monotonic() - began
 
@@ -104,14 +107,15 @@ def main():
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--only", default="")
+    parser.add_argument("--in-a-row", action="store_true")
     args = parser.parse_args()
     bench = str(args.build.resolve() / "bench" / "numa_bench")
     questions = [(f"{name}{how}", name, (*options, *quick)) for name, *options in QUESTIONS
                  for how, quick in (("", ()), (", quick", ("--quick",))) if args.only in f"{name}{how}"]
     results = {}
-    for _ in range(args.rounds):
-        for title, name, options in questions:
-            results.setdefault(title, []).append(cells_of(command_of(bench, name, options, args.ranks)))
+    turns = [question for _ in range(args.rounds) for question in questions]
+    for title, name, options in sorted(turns, key=questions.index) if args.in_a_row else turns:
+        results.setdefault(title, []).append(cells_of(command_of(bench, name, options, args.ranks)))
     for title, rounds in results.items():
         report(title, rounds)
 
