@@ -20,7 +20,10 @@ void book_fini(struct book *b)
 {
     for (int i = 0; i < b->layouts.n; i++)
         free(b->layout[i].list);
-    struct interned *const lists[] = {&b->nodes, &b->feeds, &b->kinds, &b->machines, &b->layouts};
+    for (int i = 0; i < b->nodes.n; i++)
+        free(b->node[i].span);
+    struct interned *const lists[] = {&b->nodes,    &b->feeds,   &b->kinds,
+                                      &b->machines, &b->layouts, &b->classes};
     for (size_t i = 0; i < COUNT_OF(lists); i++)
         interned_fini(lists[i]);
     free(b->node);
@@ -87,9 +90,34 @@ int book_machine(struct book *b, const struct book_machine *m, bool *fresh, stru
     snprintf(key, sizeof key, "%s %s %s", m->hash[0], m->hash[1], m->hash[2]);
     int number =
         book_add(&b->machines, key, &b->machine, &b->machine_room, sizeof *b->machine, fresh, err);
-    if (number > 0 && *fresh)
-        b->machine[number - 1] = *m;
+    if (number < 0 || !*fresh)
+        return number;
+    int class = interned_add(&b->classes, m->hash[FLEET_CLASS], err);
+    if (class < 0)
+        return -1;
+    b->machine[number - 1] = *m;
+    b->machine[number - 1].class = class + 1;
     return number;
+}
+
+int book_span(struct book *b, int node, const struct book_span *s, struct err *err)
+{
+    struct book_node *n = &b->node[node - 1];
+    struct book_span *at = n->span, *end = n->span + n->n_spans;
+    while (at < end && (at->kind != s->kind || at->class != s->class))
+        at++;
+    if (at < end && at->first <= s->first && s->last <= at->last)
+        return 0;
+    if (at < end) {
+        at->first = s->first < at->first ? s->first : at->first;
+        at->last = s->last > at->last ? s->last : at->last;
+        at->dirty = true;
+        return 0;
+    }
+    if (book_room(&n->span, &n->spans_room, n->n_spans, sizeof *n->span, err) < 0)
+        return -1;
+    n->span[n->n_spans++] = *s;
+    return 0;
 }
 
 static int layout_copy(struct book *b, int number, const struct summary_layout *l, struct err *err)
@@ -261,6 +289,20 @@ static int load_setup(void *ctx, const struct fleet_cell *row, struct err *err)
     return 0;
 }
 
+static int load_span(void *ctx, const struct fleet_cell *row, struct err *err)
+{
+    struct book *b = ((struct book_load *)ctx)->book;
+    if (row[0].i < 1 || row[0].i > b->nodes.n || row[1].i < 1 || row[1].i > b->kinds.n ||
+        row[2].i < 1 || row[2].i > b->classes.n)
+        return err_set(err, ERR_DAMAGED, "", "table span: a row has no node, kind or class");
+    return book_span(b, (int)row[0].i,
+                     &(struct book_span){.kind = (int)row[1].i,
+                                         .class = (int)row[2].i,
+                                         .first = (int)row[3].i,
+                                         .last = (int)row[4].i},
+                     err);
+}
+
 int book_read(struct book *b, const struct fleet_engine *e, void *db, bool writer, struct err *err)
 {
     const struct interned none = {0};
@@ -269,7 +311,7 @@ int book_read(struct book *b, const struct fleet_engine *e, void *db, bool write
         int (*fn)(void *ctx, const struct fleet_cell *row, struct err *err);
         const struct interned *list;
     } tables[] = {
-        // The last two are the writer's.
+        // Those from `feed` on are the writer's.
         {"SELECT id, name FROM node WHERE id > $1 ORDER BY id", load_node, &b->nodes},
         {"SELECT id, origin, hash, metrics FROM layout WHERE id > $1 ORDER BY id", load_layout,
          &b->layouts},
@@ -283,8 +325,11 @@ int book_read(struct book *b, const struct fleet_engine *e, void *db, bool write
          load_feed, &b->feeds},
         {"SELECT node, from_ms, machine FROM setup WHERE node > $1 ORDER BY node, from_ms",
          load_setup, &none},
+        {"SELECT node, kind, class, first_month, last_month FROM span WHERE node > $1", load_span,
+         &none},
     };
-    for (size_t i = 0; i < COUNT_OF(tables) - (writer ? 0 : 2); i++) {
+    enum { OF_READERS = 4 };
+    for (size_t i = 0; i < (writer ? COUNT_OF(tables) : (size_t)OF_READERS); i++) {
         struct book_load l = {b, tables[i].list->n};
         if (e->query(db, tables[i].sql, &CELL_I(l.rows), 1, tables[i].fn, &l, err) < 0)
             return -1;

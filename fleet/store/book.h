@@ -5,9 +5,16 @@
 #include "analysis/peers/interned.h"
 #include "fleet/store/engine.h"
 
+// Months in which a node has runs of a kind, with machines of a class.
+struct book_span {
+    int kind, class, first, last;
+    bool dirty;
+};
 struct book_node {
-    int feed;    // the number of its open feed; 0: none
-    int brought; // rows of dictionaries
+    int feed;               // the number of its open feed; 0: none
+    int brought;            // rows of dictionaries
+    struct book_span *span; // for the writer; owned
+    int n_spans, spans_room;
     // For the writer: its newest set-up, and when it was first measured with it.
     int machine; // 0: none
     int64_t setup_ms;
@@ -27,11 +34,13 @@ struct book_kind {
 };
 struct book_machine {
     char hash[3][65]; // by enum fleet_document
+    int class;        // number
 };
 
 // A number of a row is its place + 1.
 struct book {
     struct interned nodes, feeds, kinds, machines, layouts; // names, histories, keys, keys, hashes
+    struct interned classes; // hashes, in the order in which machines brought them
     struct book_node *node;
     struct book_feed *feed;
     struct book_kind *kind;
@@ -42,7 +51,7 @@ struct book {
 };
 
 void book_fini(struct book *b); // and it is empty again
-// Reads what is new. `writer`: also all feeds, which must be none so far, and set-ups.
+// Reads what is new. `writer`: also all feeds, which must be none so far, set-ups and spans.
 int book_read(struct book *b, const struct fleet_engine *e, void *db, bool writer, struct err *err);
 
 // Each returns a number; *fresh: it is new, and the caller stores the row. -1: no memory.
@@ -50,6 +59,8 @@ int book_node(struct book *b, const char *name, bool *fresh, struct err *err);
 int book_feed(struct book *b, const char *history, bool *fresh, struct err *err);
 int book_kind(struct book *b, const struct book_kind *k, bool *fresh, struct err *err);
 int book_machine(struct book *b, const struct book_machine *m, bool *fresh, struct err *err);
+// The node has a run in this month. -1: no memory.
+int book_span(struct book *b, int node, const struct book_span *s, struct err *err);
 // json: the text that is stored; its hash is the key.
 int book_layout(struct book *b, const struct summary_layout *l, struct buf *json, bool *fresh,
                 struct err *err);

@@ -54,6 +54,7 @@ struct fleet_reading {
     int first, last;                    // numbers of nodes
     const bool *nodes, *kind, *machine; // [number - 1]; NULL: all
     int n_kinds, n_machines;
+    int class; // that of `machine`, as `span` counts them; 0: all
     int64_t since_ms, until_ms;
     int64_t seq;      // 0: all
     int newest;       // of each node and kind; 0: all

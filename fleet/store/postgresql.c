@@ -10,13 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "fleet/store/months.h"
 #include "fleet/store/pack.h"
 #include "fleet/store/pg.h"
+#include "fleet/store/pg_read.h"
 #include "model/metric.h"
 #include "schema/schema.h"
 
@@ -24,15 +25,12 @@
 enum {
     PGX_BYTES = 256 << 10,
     PGX_FLOAT4 = 700, // type numbers: pg_type.dat
-    PGX_ARRAY_HEAD = 20,
     PGX_ROW_MAX = 1024 + METRICS_MAX * 8 + PACK_WIDTHS_BYTES(METRICS_MAX),
-    PGX_COLUMNS = 16, // of run
     PGX_MONTHS = 12 * 1000,
-    PGX_FIRST_YEAR = 2020, // before it: run_older
+    PGX_FIRST_YEAR = 1970 + PG_FIRST_MONTH / 12, // before it: run_older
     PGX_MONTHS_AHEAD = 2,
 };
 _Static_assert(PGX_ROW_MAX < PGX_BYTES, "a row fits");
-static const int64_t pgx_epoch_ms = 946684800000; // PostgreSQL's times count from 2000
 
 struct pgx {
     struct pg *c;
@@ -41,8 +39,6 @@ struct pgx {
     bool months_here;       // they were read
     unsigned char bytes[PGX_BYTES];
     size_t n;
-    float values[3 * METRICS_MAX]; // of the row that is read
-    char label[RUN_LABEL_MAX + 1];
 };
 
 // ---- Opening
@@ -201,14 +197,6 @@ static int pgx_query(void *db, const char *sql, const struct fleet_cell *in, int
 
 // ---- Partitions
 
-static int pgx_month(int64_t ms)
-{
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm t;
-    gmtime_r(&seconds, &t);
-    return (t.tm_year + 1900 - PGX_FIRST_YEAR) * 12 + t.tm_mon;
-}
-
 static int pgx_month_row(void *ctx, const struct fleet_cell *row, struct err *err)
 {
     struct pgx *p = ctx;
@@ -258,8 +246,8 @@ static int pgx_months_make(struct pgx *p, const struct fleet_row *rows, int n, s
     if (!p->months_here && pgx_months_read(p, err) < 0)
         return -1;
     for (int i = 0; i < n; i++) {
-        int month = pgx_month(rows[i].at_ms);
-        bool ahead = month == pgx_month(rows[i].received_ms);
+        int month = month_of(rows[i].at_ms) - PG_FIRST_MONTH;
+        bool ahead = month == month_of(rows[i].received_ms) - PG_FIRST_MONTH;
         if (month >= 0 && month < PGX_MONTHS && p->month[month])
             continue;
         for (int k = 0; k <= (ahead ? PGX_MONTHS_AHEAD : 0); k++)
@@ -310,7 +298,7 @@ static void field_i8(struct pgx *p, int64_t v)
 
 static void field_time(struct pgx *p, int64_t ms)
 {
-    field_i8(p, (ms - pgx_epoch_ms) * 1000);
+    field_i8(p, (ms - pg_epoch_ms) * 1000);
 }
 
 static void field_double(struct pgx *p, double d)
@@ -339,7 +327,7 @@ static void field_values(struct pgx *p, const struct fleet_row *r)
         put_i4(p, -1);
         return;
     }
-    put_i4(p, PGX_ARRAY_HEAD + r->n * 8);
+    put_i4(p, PG_ARRAY_HEAD + r->n * 8);
     put_i4(p, 1); // dimension
     put_i4(p, 0); // no NULL
     put_i4(p, PGX_FLOAT4);
@@ -382,7 +370,9 @@ static int copy_close(struct pgx *p, struct err *err)
 
 static void copy_row(struct pgx *p, const struct fleet_row *r)
 {
-    put_i2(p, PGX_COLUMNS);
+    put_i2(p, PG_RUN_COLUMNS);
+    field_i4(p, r->node);
+    field_i4(p, r->kind);
     field_time(p, r->at_ms);
     field_time(p, r->received_ms);
     if (r->finished_ms)
@@ -392,9 +382,7 @@ static void copy_row(struct pgx *p, const struct fleet_row *r)
     field_i8(p, r->seq);
     field_i8(p, r->run);
     field_double(p, r->seconds);
-    field_i4(p, r->node);
     field_i4(p, r->feed);
-    field_i4(p, r->kind);
     field_i4(p, r->machine);
     field_i2(p, r->state);
     field_i2(p, r->flags);
@@ -406,16 +394,12 @@ static void copy_row(struct pgx *p, const struct fleet_row *r)
     field_values(p, r);
 }
 
-#define PGX_HEAD                                                                                   \
-    "measured, received, finished, seq, run, seconds, node, feed, kind, machine, state, flags, "   \
-    "disturbed, label, v"
-#define PGX_RUN PGX_HEAD ", w"
-
 static int pgx_put_rows(void *db, const struct fleet_row *rows, int n, struct err *err)
 {
     struct pgx *p = db;
     if (pgx_months_make(p, rows, n, err) < 0 ||
-        copy_open(p, "COPY run (" PGX_RUN ") FROM STDIN (FORMAT binary)", err) < 0)
+        copy_open(p, "COPY run (" PG_RUN_HEAD ", " PG_RUN_ENDS ") FROM STDIN (FORMAT binary)",
+                  err) < 0)
         return -1;
     for (int i = 0; i < n; i++) {
         if (copy_flush(p, PGX_ROW_MAX, err) < 0)
@@ -493,192 +477,6 @@ static int pgx_move(void *db, const struct fleet_move *moves, int n, struct err 
                                 (long long)(n - moved), n);
 }
 
-// ---- Rows out
-
-struct pgx_reader {
-    struct pgx *p;
-    fleet_row_fn *fn;
-    void *ctx;
-    const unsigned char *at, *end;
-    bool headed, broken, values_only;
-};
-
-// The next field: its bytes and length; -1: NULL. A form that is not ours sets `broken`.
-static int field_next(struct pgx_reader *r, const unsigned char **bytes)
-{
-    int32_t n = -1;
-    *bytes = NULL;
-    if (r->end - r->at < 4)
-        r->broken = true;
-    else {
-        n = (int32_t)unpack_u32(r->at);
-        r->at += 4;
-    }
-    if (n > r->end - r->at)
-        r->broken = true;
-    if (r->broken || n < 0)
-        return -1;
-    *bytes = r->at;
-    r->at += n;
-    return n;
-}
-
-static int64_t field_number(struct pgx_reader *r, int64_t otherwise)
-{
-    const unsigned char *b;
-    int n = field_next(r, &b);
-    return n == 8   ? (int64_t)unpack_u64(b)
-           : n == 4 ? (int32_t)unpack_u32(b)
-           : n == 2 ? (int16_t)(b[0] << 8 | b[1])
-                    : otherwise;
-}
-
-static int64_t next_time(struct pgx_reader *r)
-{
-    int64_t us = field_number(r, INT64_MIN);
-    return us == INT64_MIN ? 0 : us / 1000 + pgx_epoch_ms;
-}
-
-static double next_double(struct pgx_reader *r)
-{
-    const unsigned char *b;
-    double d = NAN;
-    if (field_next(r, &b) == 8) {
-        uint64_t bits = unpack_u64(b);
-        memcpy(&d, &bits, sizeof d);
-    }
-    return d;
-}
-
-static void next_values(struct pgx_reader *r, struct fleet_row *row)
-{
-    const unsigned char *v, *w;
-    float *to = r->p->values;
-    int bytes = field_next(r, &v), wide = field_next(r, &w);
-    int n = bytes < PGX_ARRAY_HEAD ? 0 : (int32_t)unpack_u32(v + 12);
-    if (n < 0 || n > METRICS_MAX || (n && bytes != PGX_ARRAY_HEAD + n * 8))
-        r->broken = true;
-    if (r->broken)
-        return;
-    for (int i = 0; i < n; i++)
-        to[i] = unpack_float(v + PGX_ARRAY_HEAD + 8 * i + 4);
-    row->n = n;
-    row->v = to;
-    if (r->values_only)
-        return;
-    if (!unpack_widths(w, wide < 0 ? 0 : wide, to, n, to + n, to + 2 * n))
-        r->broken = true;
-    row->lo = to + n;
-    row->hi = to + 2 * n;
-}
-
-static const char *next_label(struct pgx_reader *r)
-{
-    const unsigned char *b;
-    int n = field_next(r, &b);
-    if (n >= (int)sizeof r->p->label)
-        r->broken = true;
-    snprintf(r->p->label, sizeof r->p->label, "%.*s", n < 0 || r->broken ? 0 : n,
-             b ? (const char *)b : "");
-    return r->p->label;
-}
-
-// In the order of PGX_RUN.
-static void next_row(struct pgx_reader *r, struct fleet_row *row)
-{
-    row->at_ms = next_time(r);
-    row->received_ms = next_time(r);
-    row->finished_ms = next_time(r);
-    row->seq = field_number(r, 0);
-    row->run = field_number(r, 0);
-    row->seconds = next_double(r);
-    row->node = (int)field_number(r, 0);
-    row->feed = (int)field_number(r, 0);
-    row->kind = (int)field_number(r, 0);
-    row->machine = (int)field_number(r, 0);
-    row->state = (int)field_number(r, 0);
-    row->flags = (int)field_number(r, 0);
-    row->disturbed = (int)field_number(r, -1);
-    row->label = next_label(r);
-    next_values(r, row);
-}
-
-// A message holds a row; before the first one the head of 19 bytes, at the end a count of -1.
-static int pgx_row(void *ctx, const unsigned char *bytes, size_t n, struct err *err)
-{
-    enum { HEAD = 19 };
-    struct pgx_reader *r = ctx;
-    struct fleet_row row = {0};
-    r->at = bytes;
-    r->end = bytes + n;
-    if (!r->headed) {
-        r->headed = true;
-        r->at += n < HEAD ? n : HEAD;
-    }
-    if (r->end - r->at < 2)
-        return 0;
-    int columns = (int16_t)(r->at[0] << 8 | r->at[1]);
-    r->at += 2;
-    if (columns == -1)
-        return 0;
-    if (columns == PGX_COLUMNS)
-        next_row(r, &row);
-    if (columns != PGX_COLUMNS || r->broken)
-        return err_set(err, ERR_DAMAGED, "", "a row of run has another form");
-    return r->fn(r->ctx, &row, err);
-}
-
-static void sql_numbers(struct buf *sql, const char *column, const bool *set, int first, int last)
-{
-    if (!set)
-        return;
-    buf_fmt(sql, " AND %s IN (0", column);
-    for (int number = first; number <= last; number++)
-        if (set[number - 1])
-            buf_fmt(sql, ",%d", number);
-    buf_char(sql, ')');
-}
-
-static void sql_time(struct buf *sql, const char *test, int64_t ms)
-{
-    char text[32];
-    if (ms <= 0 || ms == INT64_MAX)
-        return;
-    clock_rfc3339(ms, text);
-    buf_fmt(sql, " AND measured %s '%s'", test, text);
-}
-
-static int pgx_read(void *db, const struct fleet_reading *r, fleet_row_fn *fn, void *ctx,
-                    struct err *err)
-{
-    static const char newest[] = "measured DESC, seq DESC, feed DESC";
-    struct pgx *p = db;
-    CLEANUP_BUF struct buf sql = BUF_INIT;
-    buf_fmt(&sql, "COPY (SELECT %s FROM (SELECT " PGX_RUN,
-            r->values_only ? PGX_HEAD ", NULL::bytea" : PGX_RUN);
-    if (r->newest)
-        buf_fmt(&sql, ", row_number() OVER (PARTITION BY node, kind ORDER BY %s) AS place", newest);
-    buf_fmt(&sql, " FROM run WHERE node BETWEEN %d AND %d", r->first, r->last);
-    if (r->own)
-        buf_fmt(&sql, " AND state = %d AND flags & %d = 0", RUN_SUCCEEDED, ROW_IMPORTED);
-    if (r->seq)
-        buf_fmt(&sql, " AND seq = %" PRId64, r->seq);
-    sql_numbers(&sql, "node", r->nodes, r->first, r->last);
-    sql_time(&sql, ">=", r->since_ms);
-    sql_time(&sql, "<", r->until_ms);
-    sql_numbers(&sql, "kind", r->kind, 1, r->n_kinds);
-    sql_numbers(&sql, "machine", r->machine, 1, r->n_machines);
-    buf_str(&sql, ") AS r");
-    if (r->newest)
-        buf_fmt(&sql, " WHERE place <= %d", r->newest);
-    buf_fmt(&sql, " ORDER BY node, kind, %s) TO STDOUT (FORMAT binary)", newest);
-    if (!buf_ok(&sql))
-        return err_set(err, ERR_NO_MEMORY, "", "no memory to read");
-    return pg_copy_out(
-        p->c, buf_text(&sql), pgx_row,
-        &(struct pgx_reader){.p = p, .fn = fn, .ctx = ctx, .values_only = r->values_only}, err);
-}
-
 // ---- Upkeep
 
 static int pgx_drop(struct pgx *p, int month, int64_t *deleted, struct err *err)
@@ -699,10 +497,10 @@ static int pgx_drop(struct pgx *p, int month, int64_t *deleted, struct err *err)
 static int pgx_drop_all(struct pgx *p, int64_t before_ms, int64_t *deleted, struct err *err)
 {
     int64_t n = 0;
-    int end = pgx_month(before_ms);
+    int end = month_of(before_ms) - PG_FIRST_MONTH;
     CLEANUP_BUF struct buf sql = BUF_INIT;
     buf_str(&sql, "DELETE FROM run_older WHERE true");
-    sql_time(&sql, "<", before_ms);
+    pg_sql_time(&sql, "<", before_ms);
     if (pgx_months_read(p, err) < 0 ||
         pg_query(p->c, buf_text(&sql), NULL, 0, NULL, NULL, &n, err) < 0)
         return -1;
@@ -712,6 +510,13 @@ static int pgx_drop_all(struct pgx *p, int64_t before_ms, int64_t *deleted, stru
             return -1;
     p->months_here = false;
     return 0;
+}
+
+static int pgx_read(void *db, const struct fleet_reading *r, fleet_row_fn *fn, void *ctx,
+                    struct err *err)
+{
+    struct pgx *p = db;
+    return pg_read_runs(p->c, r, fn, ctx, err);
 }
 
 static int pgx_retain(void *db, int64_t before_ms, int n_nodes, int64_t *deleted, struct err *err)

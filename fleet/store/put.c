@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "fleet/store/months.h"
 
 const struct fleet_outcome_info fleet_outcomes[FLEET_OUTCOMES] = {
     [FLEET_STORED] = {"stored", "stored"},
@@ -224,6 +225,42 @@ static int page_put_machine(struct fleet_store *s, const struct summary *r, int 
                       row, COUNT_OF(row), err);
 }
 
+// A node has no more spans than kinds, but for the classes of machines that it had.
+static int page_put_span(struct fleet_store *s, const struct fleet_row *row, struct fleet_ack *ack,
+                         struct err *err)
+{
+    int month = month_of(row->at_ms);
+    const struct book_span span = {.kind = row->kind,
+                                   .class = s->book.machine[row->machine - 1].class,
+                                   .first = month,
+                                   .last = month,
+                                   .dirty = true};
+    if (book_span(&s->book, row->node, &span, err) < 0)
+        return -1;
+    if (s->book.node[row->node - 1].n_spans > FLEET_STORE_NEW_MAX)
+        ack->outcome = FLEET_CROWDED;
+    return 0;
+}
+
+static int spans_flush(struct fleet_store *s, int node, struct err *err)
+{
+    struct book_node *n = &s->book.node[node - 1];
+    for (int i = 0; i < n->n_spans; i++) {
+        struct book_span *p = &n->span[i];
+        const struct fleet_cell row[] = {CELL_I(node), CELL_I(p->kind), CELL_I(p->class),
+                                         CELL_I(p->first), CELL_I(p->last)};
+        if (p->dirty &&
+            fleet_exec(s,
+                       "INSERT INTO span (node, kind, class, first_month, last_month) "
+                       "VALUES ($1, $2, $3, $4, $5) ON CONFLICT (node, kind, class) DO UPDATE "
+                       "SET first_month = excluded.first_month, last_month = excluded.last_month",
+                       row, COUNT_OF(row), err) < 0)
+            return -1;
+        p->dirty = false;
+    }
+    return 0;
+}
+
 static int rows_flush(struct fleet_store *s, struct err *err)
 {
     int n = s->n_rows;
@@ -286,7 +323,8 @@ static int page_put_run(struct fleet_store *s, const struct summary *r, const st
         s->layouts[r->layout] = layout;
     }
     if (page_put_kind(s, r, layout, node, &row.kind, ack, err) < 0 ||
-        page_put_machine(s, r, node, &row.machine, ack, err) < 0)
+        page_put_machine(s, r, node, &row.machine, ack, err) < 0 ||
+        page_put_span(s, &row, ack, err) < 0)
         return -1;
     s->rows[s->n_rows++] = row;
     return archive_row(s, &row, err);
@@ -334,7 +372,7 @@ static int page_put_runs(struct fleet_store *s, const struct fleet_page *p, int 
     for (int i = before; i < s->n_rows; i++)
         if (put_setup(s, &s->rows[i], err) < 0)
             return -1;
-    return 0;
+    return spans_flush(s, node, err);
 }
 
 // ---- Pages

@@ -193,6 +193,40 @@ static int pick_nodes(const struct book *b, const char *one, const struct nodese
     return 0;
 }
 
+struct held_nodes {
+    const bool *wanted; // [number - 1]; NULL: all
+    bool *nodes;
+    int n;
+};
+
+static int held_node(void *ctx, const struct fleet_cell *row, struct err *err)
+{
+    struct held_nodes *h = ctx;
+    int at = (int)row[0].i - 1;
+    (void)err;
+    if (at >= 0 && at < h->n)
+        h->nodes[at] = !h->wanted || h->wanted[at];
+    return 0;
+}
+
+// Nodes that never had a run of the class are not looked through. The number of the class; 0: no
+// machine is of it.
+static int pick_class(struct fleet_store *s, const char *hash, bool **nodes, struct err *err)
+{
+    const struct book *b = &s->book;
+    int class = interned_find(&b->classes, hash) + 1;
+    CLEANUP_MEM bool *held = calloc(b->nodes.n + 1, sizeof *held);
+    struct held_nodes h = {*nodes, held, b->nodes.n};
+    if (!held)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to read");
+    if (class && s->engine->query(s->db, "SELECT DISTINCT node FROM span WHERE class = $1",
+                                  &CELL_I(class), 1, held_node, &h, err) < 0)
+        return -1;
+    free(*nodes);
+    *nodes = steal_ptr(&held);
+    return class;
+}
+
 // The next stretch of nodes that has a wanted one, of at most `most`. False: there is none.
 static bool next_nodes(struct fleet_reading *r, int n_nodes, int most)
 {
@@ -225,6 +259,8 @@ static int window_read(struct fleet_store *s, const struct fleet_window *w,
     if (pick_nodes(b, w->node, w->nodes, &nodes, err) < 0 ||
         pick_kinds(b, w->benchmark, &kinds, err) < 0 ||
         pick_machines(b, w->class_hash, &machines, err) < 0)
+        return -1;
+    if (w->class_hash && (r.class = pick_class(s, w->class_hash, &nodes, err)) < 0)
         return -1;
     r.nodes = nodes;
     r.kind = kinds;

@@ -4,8 +4,12 @@
 // transactions of 500 nodes; then nodes come with five years of daily runs, in pages of 100.
 // Goals: 15,000 runs/s of such pages with SQLite, 20,000 with PostgreSQL; 450 bytes a run of 30
 // metrics; five years of a metric in 30 ms; the effect of a rollout over 60 days in 2 s; 800 whole
-// runs/s of 8 ranks and 15 sizes. Four of five nodes change their set-up, in eight waves over the
-// middle of the sweeps. usage: fleet_store WHERE [NODES] [DAYS]
+// runs/s of 8 ranks and 15 sizes; a verdict anew in 400 ms. Four of five nodes change their set-up,
+// in eight waves over the middle of the sweeps.
+// With YEARS, all nodes have daily runs of so many years instead, which come day by day (or in
+// pages of RUNS), and are read. That takes minutes, and 7 GB for 10,000 nodes and 5 years. The same
+// command once more reads them again, and deletes all but the last year. usage: fleet_store WHERE
+// [NODES [DAYS [YEARS [RUNS]]]]
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +17,8 @@
 #include <time.h>
 
 #include "analysis/peers/fleet_effect.h"
+#include "analysis/peers/fleet_findings.h"
+#include "analysis/peers/fleet_order.h"
 #include "analysis/peers/rollouts.h"
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
@@ -29,7 +35,7 @@ struct figure_page {
 };
 
 enum { WAVES = 8, SETUPS = 2 };
-static int sweep_days;
+static int sweep_days, end_day;     // of the newest runs, and of the last one
 static struct facts setups[SETUPS]; // before and after the rollout
 
 static struct fleet_store *s;
@@ -89,7 +95,8 @@ static void make_room(int runs)
 static bool has_changed(int node, int64_t day)
 {
     int wave = node / 5 % WAVES;
-    return node % 5 && day > sweep_days / 4 + (sweep_days / 2) * wave / WAVES;
+    return node % 5 &&
+           day > end_day - sweep_days + sweep_days / 4 + (sweep_days / 2) * wave / WAVES;
 }
 
 static void make_setups(void)
@@ -118,7 +125,7 @@ static void fill(struct figure_page *f, int node, int start, int64_t after, int 
         struct summary *run = &p->runs[r];
         snprintf(run->class_hash, sizeof run->class_hash, "%064x", node % 4);
         snprintf(run->config_hash, sizeof run->config_hash, "%s",
-                 setups[start && has_changed(node, after + r + 1)].hash);
+                 setups[has_changed(node, start + after + r + 1)].hash);
         snprintf(run->topology_hash, sizeof run->topology_hash, "%064x", 64 + node % 4);
         run->seq = run->id = after + r + 1;
         run->measured_ms = first_ms + (start + run->seq) * day_ms + node % 14400 * 1000;
@@ -151,13 +158,13 @@ static double put_batch(int n)
 }
 
 // ms of all transactions.
-static double sweep(int nodes, int64_t after, int runs)
+static double sweep(int nodes, int start, int64_t after, int runs)
 {
     double took = 0;
     for (int from = 0; from < nodes; from += BATCH) {
         int n = nodes - from < BATCH ? nodes - from : BATCH;
         for (int i = 0; i < n; i++)
-            fill(&made[i], from + i, YEARS_DAYS, after, runs);
+            fill(&made[i], from + i, start, after, runs);
         took += put_batch(n);
     }
     return took;
@@ -166,16 +173,34 @@ static double sweep(int nodes, int64_t after, int runs)
 static void figure_sweeps(int nodes, int days)
 {
     double took[64], empty[TURNS];
-    double first = sweep(nodes, 0, 1);
+    double first = sweep(nodes, YEARS_DAYS, 0, 1);
     for (int d = 1; d < days; d++)
-        took[d - 1] = sweep(nodes, d, 1);
+        took[d - 1] = sweep(nodes, YEARS_DAYS, d, 1);
+    int part = (days + 2) / 4;
+    double begin = middle_of(took, part), end = middle_of(took + days - 1 - part, part);
     double t = middle_of(took, days - 1);
     for (int i = 0; i < TURNS; i++)
-        empty[i] = sweep(nodes, days, 0);
-    printf(
-        "sweep of %d nodes, a new run each, %d nodes a transaction: %.2f s, %.0f runs/s (the first "
-        "one %.2f s); nothing new: %.2f s\n",
-        nodes, BATCH, t / 1e3, nodes / t * 1e3, first / 1e3, middle_of(empty, TURNS) / 1e3);
+        empty[i] = sweep(nodes, YEARS_DAYS, days, 0);
+    printf("sweep of %d nodes, a new run each, %d nodes a transaction: %.2f s, %.0f runs/s (the "
+           "first one %.2f s, the first quarter %.2f s, the last quarter %.2f s); nothing new: "
+           "%.2f s\n",
+           nodes, BATCH, t / 1e3, nodes / t * 1e3, first / 1e3, begin / 1e3, end / 1e3,
+           middle_of(empty, TURNS) / 1e3);
+}
+
+// Every node, `runs` days at a time, up to end_day.
+static void figure_years(int nodes, int runs)
+{
+    double begin = now_ms(), took = 0, last = 0;
+    for (int day = 0; day < end_day; day += runs) {
+        int n = end_day - day < runs ? end_day - day : runs;
+        last = sweep(nodes, 0, day, n);
+        took += last;
+    }
+    double n = (double)nodes * end_day;
+    printf("%.0f runs of %d nodes in pages of %d: %.0f s, %.0f runs/s (all in all %.0f s); the "
+           "last %d of each: %.2f s\n",
+           n, nodes, runs, took / 1e3, n / took * 1e3, (now_ms() - begin) / 1e3, runs, last / 1e3);
 }
 
 static void figure_history(int nodes)
@@ -270,13 +295,12 @@ static int count_point(void *ctx, const struct fleet_store_point *p, struct err 
     return 0;
 }
 
-static void figure_window(int days)
+static void figure_window(void)
 {
     struct err err = {0};
     double took[TURNS], filled[TURNS];
     long runs = 0;
-    const struct fleet_window w = {.since_ms = first_ms + (YEARS_DAYS + days - 13) * day_ms,
-                                   .newest = 5};
+    const struct fleet_window w = {.since_ms = first_ms + (end_day - 13) * day_ms, .newest = 5};
     for (int i = 0; i < TURNS; i++) {
         struct fleet_options o = FLEET_DEFAULTS;
         CLEANUP_FLEET struct fleet *f = fleet_new(&o, &err);
@@ -327,7 +351,8 @@ static void figure_effect(int days)
     struct err err = {0};
     double read[EFFECTS], whole[EFFECTS], cpu[EFFECTS];
     struct fleet_effect e = {0};
-    const struct fleet_window w = {.since_ms = first_ms + YEARS_DAYS * day_ms, .values_only = true};
+    const struct fleet_window w = {.since_ms = first_ms + (end_day - days) * day_ms,
+                                   .values_only = true};
     long runs = 0;
     for (int i = 0; i < EFFECTS; i++) {
         struct fleet_options o = FLEET_DEFAULTS;
@@ -353,6 +378,69 @@ static void figure_effect(int days)
     fleet_effect_fini(&e);
 }
 
+// As GET /v1/fleet/outliers reads and judges, with the newest `newest` of each node.
+static void figure_verdict(int newest, const char *class)
+{
+    enum { VERDICTS = 5 };
+    struct err err = {0};
+    double read[VERDICTS], whole[VERDICTS];
+    long runs = 0;
+    int tested = 0;
+    const struct fleet_window w = {.newest = newest, .class_hash = class};
+    for (int i = 0; i < VERDICTS; i++) {
+        struct fleet_options o = FLEET_DEFAULTS;
+        struct fleet_findings found = {0};
+        o.runs_max = newest;
+        o.now_ms = first_ms + (end_day + 1) * day_ms;
+        double start = now_ms();
+        CLEANUP_FLEET struct fleet *f = fleet_new(&o, &err);
+        if (!f || fleet_store_window(s, &w, take_page, f, &err) < 0 || fleet_arrange(f, &err) < 0)
+            fail(&err);
+        read[i] = now_ms() - start;
+        if (fleet_findings_find(&found, f, &err) < 0)
+            fail(&err);
+        whole[i] = now_ms() - start;
+        runs = f->runs;
+        tested = found.tested;
+        fleet_findings_fini(&found);
+    }
+    printf("verdict of the newest %d of each node%s: %ld runs, %d nodes judged, %.0f ms, of which "
+           "reading %.0f ms\n",
+           newest, class ? " of a class" : "", runs, tested, middle_of(whole, VERDICTS),
+           middle_of(read, VERDICTS));
+}
+
+static void figure_verdicts(void)
+{
+    const struct fleet_options o = FLEET_DEFAULTS;
+    char class[65];
+    snprintf(class, sizeof class, "%064x", 1);
+    figure_verdict(NEWEST_RUNS, NULL);
+    figure_verdict(o.runs_max, NULL);
+    figure_verdict(o.runs_max, class);
+}
+
+static void figure_bytes(const struct fleet_store_size *before)
+{
+    struct err err = {0};
+    struct fleet_store_size z = {0};
+    if (fleet_store_size(s, &z, &err) < 0)
+        fail(&err);
+    printf("%lld runs, %.2f GB: %.0f bytes a run of %d metrics\n", (long long)z.runs,
+           (double)z.bytes / 1e9, (double)(z.bytes - before->bytes) / (double)z.runs, METRICS);
+}
+
+static void figure_retention(int month_days)
+{
+    struct err err = {0};
+    double start = now_ms();
+    int64_t deleted = fleet_store_retain(s, first_ms + month_days * day_ms, &err);
+    if (deleted < 0)
+        fail(&err);
+    printf("the first %d days deleted: %lld runs, %.2f s\n", month_days, (long long)deleted,
+           (now_ms() - start) / 1e3);
+}
+
 static void figure_series(int nodes)
 {
     struct err err = {0};
@@ -372,12 +460,45 @@ static void figure_series(int nodes)
            middle_of(took, TURNS));
 }
 
+static void figures_of_days(int nodes, const struct fleet_store_size *before)
+{
+    figure_sweeps(nodes, sweep_days);
+    figure_history(nodes);
+    figure_bytes(before);
+    figure_window();
+    figure_verdicts();
+    figure_series(nodes);
+    figure_rollouts();
+    figure_effect(sweep_days);
+    figure_wholes(nodes);
+}
+
+static void figures_of_years(int nodes, int runs, const struct fleet_store_size *before)
+{
+    enum { FIRST_MONTH = 31 };
+    const struct fleet_store_size empty = {0};
+    if (!before->runs)
+        figure_years(nodes, runs);
+    figure_bytes(before->runs ? &empty : before);
+    figure_window();
+    figure_verdicts();
+    figure_series(0);
+    figure_rollouts();
+    figure_effect(sweep_days);
+    if (!before->runs)
+        return;
+    figure_retention(FIRST_MONTH);
+    figure_retention(end_day * 4 / 5);
+    figure_bytes(&empty);
+}
+
 int main(int argc, char **argv)
 {
     struct err err = {0};
-    struct fleet_store_size before = {0}, z = {0};
+    struct fleet_store_size before = {0};
     int nodes = argc > 2 ? atoi(argv[2]) : 10000, days = argc > 3 ? atoi(argv[3]) : 10;
-    if (argc < 2 || nodes < 1 || days < 2 || days > 60)
+    int years = argc > 4 ? atoi(argv[4]) : 0, runs = argc > 5 ? atoi(argv[5]) : 1;
+    if (argc < 2 || nodes < 1 || days < 2 || days > 60 || years < 0 || runs < 1 || runs > PAGE)
         return 2;
     s = fleet_store_open(argv[1], FLEET_STORE_WRITE, &err);
     if (!s || fleet_store_size(s, &before, &err) < 0)
@@ -388,19 +509,14 @@ int main(int argc, char **argv)
         snprintf(metrics[i].unit, sizeof metrics[i].unit, "ns");
     }
     sweep_days = days;
+    end_day = years ? years * YEARS_DAYS / 5 : YEARS_DAYS + days;
+    setvbuf(stdout, NULL, _IOLBF, 0);
     make_room(PAGE);
     make_setups();
-    figure_sweeps(nodes, days);
-    figure_history(nodes);
-    if (fleet_store_size(s, &z, &err) < 0)
-        fail(&err);
-    printf("%lld runs: %.0f bytes a run of %d metrics\n", (long long)z.runs,
-           (double)(z.bytes - before.bytes) / (double)z.runs, METRICS);
-    figure_window(days);
-    figure_series(nodes);
-    figure_rollouts();
-    figure_effect(days);
-    figure_wholes(nodes);
+    if (years)
+        figures_of_years(nodes, runs, &before);
+    else
+        figures_of_days(nodes, &before);
     fleet_store_close(s);
     return 0;
 }

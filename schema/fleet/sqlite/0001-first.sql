@@ -88,6 +88,17 @@ CREATE TABLE run (
 ) STRICT;
 CREATE UNIQUE INDEX run_of ON run (node, kind, measured_ms, seq, feed);
 
+-- In which months a node has runs of a kind: all of them lie between these two, which count from
+-- January 1970. class: how many classes the rows of `machine` up to the first of this one have.
+CREATE TABLE span (
+  node INTEGER NOT NULL,
+  kind INTEGER NOT NULL,
+  class INTEGER NOT NULL,
+  first_month INTEGER NOT NULL,
+  last_month INTEGER NOT NULL,
+  PRIMARY KEY (node, kind, class)
+) STRICT, WITHOUT ROWID;
+
 -- Whole runs. state: 0 wanted, 1 here, 2 not to be had (why). due_ms: when a wanted one is requested
 -- next, when another was stored or given up. bytes: before it was compressed. body: as the node
 -- exports it, a frame of zstd
@@ -113,16 +124,6 @@ CREATE TABLE setup (
   until_ms INTEGER,
   machine INTEGER NOT NULL,
   PRIMARY KEY (node, from_ms)
-) STRICT, WITHOUT ROWID;
--- The band of a class: medians and widths of a day. mid, mad: as run.v
-CREATE TABLE day (
-  class TEXT NOT NULL,
-  kind INTEGER NOT NULL,
-  day_ms INTEGER NOT NULL,
-  n INTEGER NOT NULL,
-  mid BLOB NOT NULL,
-  mad BLOB NOT NULL,
-  PRIMARY KEY (class, kind, day_ms)
 ) STRICT, WITHOUT ROWID;
 -- state: 1 forming, 2 open, 3 acknowledged, 4 fixed, 5 closed. grade: 0 none, 1 suspect, 2 sure.
 -- identity: of what and whom, one row each. times: that it was opened. misses: judgements in a row

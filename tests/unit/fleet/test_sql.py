@@ -47,6 +47,18 @@ def wrong_sets(sql):
     return found
 
 
+WIDTHS = {"timestamptz": 8, "bigint": 8, "float8": 8, "int": 4, "int2": 2}
+
+
+def wrong_order(sql):
+    """Columns of `run` from wide to narrow, then texts and bytes, which need no alignment, then the array, which needs 4: no row
+    has a hole of more than 3 bytes."""
+    body = tables(sql).get("run", "")
+    columns = re.findall(r"^  (\w+) (\w+(?:\[\])?)", body, re.M)
+    places = [-WIDTHS.get(kind, 1 if not kind.endswith("[]") else 0) for _, kind in columns]
+    return [f"{columns[i][0]} before {columns[i + 1][0]}" for i in range(len(places) - 1) if places[i] > places[i + 1]]
+
+
 def c_texts(path):
     """The strings of a C file, those behind each other joined."""
     with open(path, encoding="utf-8") as f:
@@ -59,6 +71,7 @@ RULES = {
     "each unique key of run has node and measured": (
         wrong_keys, "CREATE TABLE run (\n  node int,\n  PRIMARY KEY (node, seq)\n);"),
     "no table refers to another one": (wrong_references, "CREATE TABLE a (\n  b int REFERENCES c\n);"),
+    "no column of run costs bytes of alignment": (wrong_order, "CREATE TABLE run (\n  node int,\n  seq bigint\n);"),
     "no function gives rows beside run": (wrong_sets, "SELECT 1 FROM run, unnest(run.v) AS x"),
 }
 

@@ -435,6 +435,64 @@ static void test_fleet(void)
           "a window fills a fleet: %d nodes, %ld runs", f->nodes.n, f->runs);
 }
 
+// Runs `seq` to seq + n - 1 as the next of the feed, whose place is *at. moved_ms: the first one
+// was measured at that time; 0: as usual.
+static void put_next(struct maker *m, int64_t *at, int64_t seq, int n, int64_t moved_ms)
+{
+    struct made_page p CLEANUP(made_page_fini);
+    struct fleet_ack ack = {0};
+    m->after = seq - 1;
+    m->last = seq - 1 + n;
+    m->received_ms = page_day0 + 6000 * page_day;
+    made_page_make(&p, m);
+    p.page.after = p.body.after = *at;
+    if (moved_ms)
+        p.body.runs[0].measured_ms = moved_ms;
+    CHECK(fleet_store_put(s, &p.page, 1, &ack, &err) == 0 && ack.stored == n, "%d runs from %lld",
+          n, (long long)seq);
+    *at = m->last;
+}
+
+// What is newest can be years old, and what comes last can be the oldest.
+static void test_newest(void)
+{
+    char class[65], second[65];
+    struct maker m = maker_at("y1", "5e5e", 0, 0);
+    int64_t at = 0;
+    put_next(&m, &at, 1, 40, 0);
+    m.variant = "rare";
+    put_next(&m, &at, 2001, 4, 0);
+    m.variant = MAKER("").variant;
+    m.class = "second class";
+    put_next(&m, &at, 4001, 3, 0);
+    put_next(&m, &at, 4004, 1, page_day0 - 800 * page_day);
+    put_next(&m, &at, 4005, 1, page_day0 - 3000 * page_day);
+    text_hash("class", class);
+    text_hash("second class", second);
+    const struct {
+        struct fleet_window w;
+        int n;
+        const char *what;
+    } cases[] = {
+        {{.node = "y1", .newest = 1}, 2, "the newest of each kind"},
+        {{.node = "y1", .newest = 5}, 9, "five of one kind in two stretches, four of the other"},
+        {{.node = "y1", .newest = 43}, 47, "all but those of years before"},
+        {{.node = "y1", .newest = 100}, 49, "all"},
+        {{.node = "y1", .newest = 5, .class_hash = class}, 9, "of a class that it had"},
+        {{.node = "y1", .newest = 4, .class_hash = second}, 4, "of the one that it has"},
+        {{.node = "y1", .newest = 5, .since_ms = page_day0 + 300 * page_day}, 7, "since a year"},
+        {{.node = "y1", .newest = 5, .until_ms = page_day0 + 300 * page_day}, 5, "before it"},
+        {{.node = "y1", .newest = 5, .until_ms = page_day0 - 500 * page_day}, 2, "years before"},
+        {{.newest = 5, .class_hash = second}, 5, "a class in the fleet"},
+        {{.newest = 5, .class_hash = "no such class"}, 0, "a class that is not there"},
+        {{.class_hash = second, .nodes = &(const struct nodeset){0}}, 0, "a class of no node"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CHECK_INT(window_runs(&cases[i].w), cases[i].n, "%s", cases[i].what);
+        made_json_window(s, &cases[i].w, &said);
+    }
+}
+
 static void test_retention(void)
 {
     struct maker m = maker_at("k1", "3000", 0, 100);
@@ -446,6 +504,8 @@ static void test_retention(void)
           (long long)deleted);
     CHECK_INT(window_runs(&(struct fleet_window){.node = "k1"}), 60, "whole months of a node");
     CHECK_INT(fleet_store_retain(s, since, &err), 0, "once");
+    CHECK_INT(window_runs(&(struct fleet_window){.node = "y1", .newest = 100}), 7,
+              "what is younger is found");
     CHECK_ACK(put("k1", "3000", 0, 100), "behind", 100, "what was deleted does not come back");
 }
 
@@ -539,6 +599,7 @@ static void run_scenarios(const char *where)
     test_export();
     test_series();
     test_setups();
+    test_newest();
     test_fleet();
     test_retention();
     test_crowd();

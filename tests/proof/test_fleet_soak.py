@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A collector over nodes that are installed anew, renamed, and whose clocks jump, for as long as one likes, on both engines.
+
+The nodes are feeds of this program. In each round some of them measure, one of EVENTS happens to one of them, and the history is
+read. At the end, and after each event,
+
+    findings      are those that the nodes give a reason for, and no other
+    store         has every run that a node ever had, once
+    memory        of each process: what it grows by while it is measured is at most GROWTH_KIB and what the nodes that were
+                  renamed and installed anew account for (NODE_KIB each); file descriptors are as many as before
+
+Beside it: PostgreSQL is stopped for an hour, which a clock that is moved makes short.
+
+NUMAPROBE_FLEET_SOAK_SECONDS: how long, on each engine (20). NUMAPROBE_SEED repeats a sequence.
+"""
+import datetime
+import http.server
+import json
+import os
+import pathlib
+import random
+import re
+import selectors
+import signal
+import sqlite3
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+
+import pytest
+
+from conftest import HERE, SEED, count, tool, until
+
+sys.path.insert(0, str(HERE.parent / "system"))
+from postgresql import make_postgresql  # noqa: E402, F401
+from test_fleetd import Collector  # noqa: E402
+
+SECONDS = count("NUMAPROBE_FLEET_SOAK_SECONDS", 20)
+NODES, PAST, METRICS = 40, 1500, 30  # PAST: the writer's cache of SQLite is full from the beginning
+GROWTH_KIB, NODE_KIB = 1024, 8
+JUMP_S = 300
+SLOW = 1.25  # what the slow node takes, by its peers
+READS = ["/v1/fleet/status", "/v1/fleet/nodes?limit=20", "/v1/fleet/classes", "/v1/fleet/findings", "/v1/fleet/states", "/v1/fleet/tiles",
+         "/v1/fleet/outliers", "/v1/fleet/runs?limit=5", "/v1/fleet/rollouts"]
+LAYOUT = [[f"latency.n{i // 8}.n{i % 8}.median_ns", "ns"] for i in range(METRICS)]
+
+
+def utc(seconds):
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+
+
+class Node:
+    """A machine with a feed of its own. It keeps its address whatever it is called."""
+
+    def __init__(self, fleet, number):
+        self.fleet, self.number, self.name = fleet, number, f"n{number:03}"
+        self.off, self.anew = 0, False  # seconds of its clock; installed anew since it has this name
+        self.install()
+        now = time.time()
+        for i in range(PAST):
+            self.measure(now - (PAST - i) * 3600)
+
+    def install(self):
+        self.history, self.runs = f"{self.fleet.random.getrandbits(128):032x}", []
+        self.fleet.truth[self.history] = self.runs
+
+    def now(self):
+        return time.time() + self.fleet.ahead + self.off
+
+    def measure(self, when=None):
+        rng, seq = self.fleet.random, len(self.runs) + 1
+        when = self.now() if when is None else when
+        slow = SLOW if self.number == 0 else 1
+        self.runs.append({
+            "seq": seq, "id": seq, "node": "", "benchmark": "latency", "variant": "size=1-64", "method": "prp4-v2", "metrics_version": 1,
+            "state": "succeeded", "imported": False, "forced": False, "measured": utc(when), "finished": utc(when), "duration_s": 12.5,
+            "label": "", "n_ranks": 8, "disturbed": 0.01, "class": "c" * 64, "config": "d" * 64, "topology": "e" * 64, "layout": 0,
+            "values": [round(slow * (80 + 5 * m) * (1 + 0.002 * rng.gauss(0, 1)), 3) for m in range(METRICS)], "widths": [20] * (2 * METRICS)})
+
+    def page(self, query):
+        after = int(query["after"][0])
+        runs = self.runs[after:after + 100]
+        end = after + len(runs)
+        return {"form": "summary", "node": self.name, "version": "1.0.0", "history_id": self.history, "after": after,
+                "layouts": [LAYOUT] if runs else [], "runs": runs, "next": end, "last": len(self.runs), "more": end < len(self.runs)}
+
+
+class Responder(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):  # noqa: N802: the library's name
+        node = self.server.node
+        url = urllib.parse.urlsplit(self.path)
+        query = urllib.parse.parse_qs(url.query)
+        status = 404 if url.path != "/v1/feed" else 409 if query.get("history_id", [node.history])[0] != node.history else 200
+        body = json.dumps(node.page(query) if status == 200 else {"status": status, "detail": "not here"}).encode()
+        self.send_response_only(status)
+        self.send_header("Date", self.date_time_string(node.now()))
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class Feeds:
+    """All nodes behind one loop, each on an address of its own."""
+
+    def __init__(self, home):
+        self.home, self.random, self.truth, self.lock = home, random.Random(SEED), {}, threading.Lock()
+        self.ahead = 0  # seconds: of all clocks
+        self.nodes = [Node(self, i) for i in range(NODES)]
+        self.named = NODES
+        self.loop, self.ended, self.port = selectors.DefaultSelector(), False, 0
+        for node in self.nodes:
+            server = http.server.HTTPServer((f"127.2.0.{node.number + 1}", self.port), Responder)
+            self.port, server.node = server.server_address[1], node
+            self.loop.register(server, selectors.EVENT_READ)
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        while not self.ended:
+            for key, _ in self.loop.select(0.2):
+                with self.lock:
+                    key.fileobj._handle_request_noblock()
+
+    @property
+    def names(self):
+        return [f"{n.name} url=http://127.2.0.{n.number + 1}:{self.port}" for n in self.nodes]
+
+    def close(self):
+        self.ended = True
+        self.thread.join()
+        for key in list(self.loop.get_map().values()):
+            key.fileobj.server_close()
+
+
+class Soak:
+    def __init__(self, collector, feeds, server):
+        self.c, self.feeds, self.server, self.events, self.requests, self.measured = collector, feeds, server, {}, 0, 0
+
+    # ---- what happens
+
+    def pick(self, fits):
+        return self.feeds.random.choice([n for n in self.feeds.nodes[1:] if fits(n)])
+
+    def reinstall(self):
+        with self.feeds.lock:
+            node = self.pick(lambda n: not n.off)
+            node.install()
+            node.anew = True
+            for i in range(6):
+                node.measure(time.time() - (6 - i) * 3600)
+
+    def rename(self):
+        """It leaves the list first: until then, two nodes would have one history."""
+        node = self.pick(lambda n: not n.off)
+        before = node.name
+        others = [line for line in self.feeds.names if line.split()[0] != before]
+        self.relist(others)
+        until(lambda: self.c.node(before)["state"] == "gone", timeout=60)
+        with self.feeds.lock:
+            node.name, node.anew = f"r{self.feeds.named:04}", False
+            self.feeds.named += 1
+        self.relist(self.feeds.names)
+        until(lambda: any(n["node"] == node.name and n["state"] == "up" for n in self.listed()), timeout=60)
+
+    def jump(self):
+        with self.feeds.lock:
+            self.pick(lambda n: not n.off).off = self.feeds.random.choice([-JUMP_S, JUMP_S])
+
+    def set_right(self):
+        with self.feeds.lock:
+            wrong = [n for n in self.feeds.nodes if n.off]
+            for node in wrong[:2]:
+                node.off = 0
+        return bool(wrong)
+
+    EVENTS = (reinstall, jump, rename, set_right)
+
+    def relist(self, lines):
+        self.c.name(lines)
+        self.c.process.send_signal(signal.SIGHUP)
+
+    def listed(self):
+        return self.c.get("/v1/fleet/nodes?limit=1000")["nodes"]
+
+    def measure(self):
+        self.measured = time.monotonic()
+        with self.feeds.lock:
+            for node in self.feeds.random.sample(self.feeds.nodes, 10):
+                node.measure()
+
+    # ---- what must be so
+
+    def expected(self):
+        nodes = self.feeds.nodes
+        return ({("outlier", nodes[0].name)} | {("clock", n.name) for n in nodes if n.off} |
+                {("reinstalled", n.name) for n in nodes if n.anew})
+
+    def found(self):
+        return {(f["what"], f["node"]) for f in self.c.get("/v1/fleet/findings?limit=1000")["findings"]}
+
+    def findings_are_right(self):
+        """A finding closes when three judgements in a row miss it, and there is one when something was stored."""
+        def right():
+            if time.monotonic() - self.measured > 1:
+                self.measure()
+            return self.found() == self.expected()
+        try:
+            until(right, timeout=120)
+        except AssertionError:
+            pass
+        assert self.found() == self.expected(), self.found() ^ self.expected()
+
+    def stored(self):
+        query = "SELECT feed.history, run.seq FROM run JOIN feed ON feed.id = run.feed"
+        if self.server:
+            return [(history, int(seq)) for history, seq in self.server.rows(query)]
+        with sqlite3.connect(f"file:{self.c.home}/state/fleet.db?mode=ro", uri=True) as db:
+            return db.execute(query).fetchall()
+
+    def nothing_is_missing(self):
+        with self.feeds.lock:
+            have = {(history, seq) for history, runs in self.feeds.truth.items() for seq in range(1, len(runs) + 1)}
+        rows = until(lambda: len(r := self.stored()) >= len(have) and r, timeout=120)
+        assert len(rows) == len(set(rows)) and set(rows) == have, (len(rows), len(have))
+        return len(have)
+
+    def processes(self):
+        """{name: pid} of those that stay."""
+        found = {"collector": self.c.process.pid}
+        for pid in self.c.children():
+            line = pathlib.Path(f"/proc/{pid}/cmdline").read_text()
+            for option in ("--ingest", "--work"):
+                if option in line:
+                    found[f"{option} {sum(option in name for name in found)}"] = pid
+        return found
+
+
+def private_kib(pid):
+    text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return int(next(line for line in text.splitlines() if line.startswith("Private_Dirty:")).split()[1])
+
+
+def descriptors(pid):
+    return len(list(pathlib.Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def go_round(soak, number):
+    soak.measure()
+    for path in soak.feeds.random.sample(READS, 3):
+        soak.c.get(path)
+        soak.requests += 1
+    event = soak.EVENTS[number % len(soak.EVENTS)]
+    if event(soak) is not False:
+        soak.events[event.__name__] = soak.events.get(event.__name__, 0) + 1
+    soak.findings_are_right()
+
+
+@pytest.fixture
+def soak(request, tmp_path, engine):
+    server = request.getfixturevalue("make_postgresql")() if engine == "postgresql" else None
+    feeds = Feeds(tmp_path)
+    (tmp_path / "hosts").write_text("")
+    c = Collector(tmp_path, feeds, "--every=2", *([f"--store={server.uri}"] if server else []))
+    try:
+        c.start()
+        yield Soak(c, feeds, server)
+        c.stop()
+    finally:
+        if c.process and c.process.poll() is None:
+            c.process.kill()
+            c.process.wait()
+        feeds.close()
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
+def test_nodes_come_and_go_and_nothing_grows(soak, tell, engine):
+    soak.nothing_is_missing()
+    for number in range(2 * len(soak.EVENTS)):
+        go_round(soak, number)
+    begin, number, processes, changed = time.monotonic(), 0, soak.processes(), dict(soak.events)
+    samples, rest = {name: [] for name in processes}, {name: descriptors(pid) for name, pid in processes.items()}
+    while time.monotonic() < begin + SECONDS or number < 2 * len(soak.EVENTS):
+        go_round(soak, number)
+        number += 1
+        assert soak.processes() == processes, "none of them ended"
+        for name, pid in processes.items():
+            samples[name].append(private_kib(pid))
+    runs = soak.nothing_is_missing()
+    nodes = sum(soak.events[e] - changed[e] for e in ("reinstall", "rename"))
+    third = max(1, number // 3)
+    grown = {name: statistics.median(list_[-third:]) - statistics.median(list_[:third]) for name, list_ in samples.items()}
+    tell(f"{engine}: {time.monotonic() - begin:.0f} s, {runs} runs, {soak.requests} requests, {json.dumps(soak.events)}; KiB "
+         + ", ".join(f"{name} {min(list_)}..{max(list_)} ({grown[name]:+.0f})" for name, list_ in samples.items())
+         + f"; file descriptors {json.dumps(rest)}")
+    until(lambda: all(descriptors(pid) <= rest[name] for name, pid in processes.items()))
+    assert all(g <= GROWTH_KIB + NODE_KIB * nodes for g in grown.values()), (grown, nodes)
+
+
+@pytest.mark.skipif(tool("faketime") is not None, reason=str(tool("faketime")))
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_an_hour_without_postgresql(soak, tell, monkeypatch, engine):
+    """Nodes measure on, and the hour is a hole for nobody: no node counts as away, and no clock as wrong."""
+    hour, clock = 3600, soak.feeds.home / "clock"
+    library = subprocess.run(["faketime", "-f", "+0", "/usr/bin/env"], capture_output=True, text=True).stdout
+    clock.write_text("+0\n")
+    soak.c.stop()
+    for name, value in {"LD_PRELOAD": re.search("LD_PRELOAD=(.*)", library).group(1), "FAKETIME_TIMESTAMP_FILE": str(clock),
+                        "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}.items():
+        monkeypatch.setenv(name, value)
+    soak.c.start()
+    for name in ("LD_PRELOAD", "FAKETIME_TIMESTAMP_FILE", "FAKETIME_NO_CACHE", "FAKETIME_DONT_FAKE_MONOTONIC"):
+        monkeypatch.delenv(name)
+    soak.nothing_is_missing()
+    soak.findings_are_right()
+    before = soak.c.status()
+    soak.server.stop()
+    soak.measure()
+    until(lambda: soak.c.status()["store_state"] == "unreachable", timeout=60)
+    for _ in range(6):
+        soak.feeds.ahead += hour // 6
+        other = clock.with_name("clock.new")
+        other.write_text(f"+{soak.feeds.ahead}\n")
+        os.rename(other, clock)
+        soak.measure()
+    away = until(lambda: (s := soak.c.status())["now"] >= utc(time.time() + hour - 60) and s)
+    assert away["store_state"] == "unreachable" and not away["backlog_bytes"], away
+    soak.server.start()
+    back = until(lambda: (s := soak.c.status())["store_ready"] and s, timeout=90)
+    runs = soak.nothing_is_missing()
+    soak.findings_are_right()
+    after = until(lambda: (s := soak.c.status())["states"]["up"] == NODES and s)
+    assert after["states"] == before["states"] and not any(n["clock_wrong"] for n in soak.listed()), after
+    tell(f"store back at {back['store_since']}, {runs} runs, {after['runs_stored'] - before['runs_stored']} of them from the hour")
