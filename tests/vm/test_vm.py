@@ -270,6 +270,24 @@ def test_interleaved_and_migrated(tmp_path):
     assert "node 4 is not there" in problem(missing, "numa")
 
 
+def test_homes_of_lines(tmp_path):
+    three = [(0, -1), (2, -1), (4, -1)]
+    third, chosen, second, states, missing = in_guest(tmp_path, "flat4", [
+        bench("c2c", three, "--home=third"),
+        bench("c2c", three, "--home=third", "--targets=3"),
+        bench("c2c", three, "--home=second"),
+        bench("c2c", [(0, -1), (6, -1)], "--home=third", "--targets=1,2", "--definition=states"),
+        bench("c2c", three, "--home=third", "--targets=0,1"),
+    ])
+    assert [nodes_of(r) for r in result(third)["ranks"]] == [{1, 2}, {0, 2}, {0, 1}]  # of each pair neither's
+    assert [nodes_of(r) for r in result(chosen)["ranks"]] == [{3}] * 3
+    assert [nodes_of(r) for r in result(second)["ranks"]] == [{0}, {1}, {2}]
+    assert [nodes_of(r) for r in result(states)["ranks"]] == [{1, 2}] * 2
+    for got in (third, chosen, second):
+        assert len(cells(result(got), "cas")) == 9
+    refused(missing, "--home", "third needs a node that is neither")
+
+
 def test_memory_only_node(tmp_path):
     cpus, nodes = {0: [0, 1], 1: [2, 3], 2: [4, 5]}, [0, 1, 2, 3]
     (topology, remote, automatic, ranks, *plans), everything = split(in_guest(tmp_path, "memory-only", [
