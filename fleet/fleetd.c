@@ -16,6 +16,7 @@
 #include "core/os/dirs.h"
 #include "core/os/service.h"
 #include "fleet/campaigns/submit.h"
+#include "fleet/collect/draining_main.h"
 #include "fleet/collect/ingest_main.h"
 #include "fleet/collect/naming_main.h"
 #include "fleet/judging_main.h"
@@ -138,8 +139,9 @@ static int fleetd_open(struct fleetd *d, struct err *err)
     d->services.naming = d->services.poller ? naming_new(d->loop, c, on_named, d, err) : NULL;
     d->services.campaigns =
         d->services.naming ? campaigns_new(d->loop, c, d->services.poller, err) : NULL;
-    d->services.judging =
-        d->services.campaigns ? judging_new(d->loop, c, d->services.poller, err) : NULL;
+    d->services.judging = d->services.campaigns
+                              ? judging_new(d->loop, c, d->services.poller, d->services.naming, err)
+                              : NULL;
     return d->services.judging ? 0 : -1;
 }
 
@@ -168,8 +170,8 @@ static void fleetd_close(struct fleetd *d)
 {
     server_free(d->server);
     tokens_free(d->tokens);
-    naming_free(d->services.naming);
     judging_free(d->services.judging);
+    naming_free(d->services.naming);
     campaigns_free(d->services.campaigns);
     poller_free(d->services.poller);
     loop_unwatch(d->sighup);
@@ -285,6 +287,8 @@ int fleetd_main(int argc, char **argv)
         return submit_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--judge") == 0)
         return judging_main(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "--drain") == 0)
+        return draining_main(argc, argv);
     struct fleetd d = {0};
     struct err err = {0};
     enum settings_action action;

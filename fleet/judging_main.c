@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "fleet/collect/judged_wire.h"
 #include "fleet/judge/measured.h"
+#include "fleet/judging_drain.h"
 #include "fleet/services/coverage.h"
 #include "fleet/services/stored_fleet.h"
 #include "http/server/worker_process.h"
@@ -40,6 +41,7 @@ struct judging_work {
     struct judging_feeds *feeds;     // [node]; owned
     int n;
     struct buf unseen, sights, text, evidence;
+    struct buf parts[JUDGED_BODY]; // what it says beside the judgement
     int n_unseen, n_seen;
     int64_t now_ms;
 };
@@ -223,26 +225,71 @@ static int write_whole(const void *data, size_t n)
 
 static int write_judgement(struct judging_work *w, struct err *err)
 {
-    CLEANUP_BUF struct buf head = BUF_INIT, summary = BUF_INIT;
+    CLEANUP_BUF struct buf head = BUF_INIT;
     struct judged_head first = {0};
-    if (coverage_write(w->fleet, w->nodes, w->n, &summary, err) < 0)
+    const struct buf *body[] = {&head, &w->unseen, &w->sights};
+    size_t drain = 0;
+    if (coverage_write(w->fleet, w->nodes, w->n, &w->parts[JUDGED_COVERAGE], err) < 0)
         return -1;
     judged_begin(&head, w->n_unseen, w->n_seen, w->now_ms);
+    for (int i = 0; i < JUDGED_BODY; i++) {
+        buf_needs(&head, &w->parts[i]);
+        drain += i == JUDGED_COVERAGE ? 0 : w->parts[i].len;
+        first.bytes[i] = (uint32_t)w->parts[i].len;
+    }
     size_t n = head.len + w->unseen.len + w->sights.len;
-    if (!buf_ok(&head) || !buf_ok(&w->unseen) || !buf_ok(&w->sights) || !buf_ok(&summary))
+    if (!buf_ok(&head) || !buf_ok(&w->unseen) || !buf_ok(&w->sights))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a judgement");
-    if (n > JUDGED_BYTES_MAX || summary.len > JUDGED_SUMMARY_MAX)
+    if (n > JUDGED_BYTES_MAX || w->parts[JUDGED_COVERAGE].len > JUDGED_SUMMARY_MAX ||
+        drain > JUDGED_DRAIN_MAX)
         return err_set(err, ERR_TOO_LARGE, "", "a judgement of more than %d MiB",
                        JUDGED_BYTES_MAX >> 20);
-    first.summary_bytes = (uint32_t)summary.len;
-    first.body_bytes = (uint32_t)n;
-    return write_whole(&first, sizeof first) < 0 || write_whole(summary.data, summary.len) < 0 ||
-                   write_whole(head.data, head.len) < 0 ||
-                   write_whole(w->unseen.data, w->unseen.len) < 0 ||
-                   write_whole(w->sights.data, w->sights.len) < 0
-               ? err_sys(err, "writing a judgement")
-               : 0;
+    first.bytes[JUDGED_BODY] = (uint32_t)n;
+    int rc = write_whole(&first, sizeof first);
+    for (int i = 0; i < JUDGED_BODY && rc == 0; i++)
+        rc = write_whole(w->parts[i].data, w->parts[i].len);
+    for (size_t i = 0; i < COUNT_OF(body) && rc == 0; i++)
+        rc = write_whole(body[i]->data, body[i]->len);
+    return rc < 0 ? err_sys(err, "writing a judgement") : 0;
 }
+
+// ---- Drains -------------------------------------------------------------------------------------
+
+static int judge_drains(struct judging_work *w, const struct fleet_findings *list, int flags,
+                        struct err *err)
+{
+    CLEANUP_MEM const char **reasons = calloc((size_t)w->fleet->nodes.n + 1, sizeof *reasons);
+    if (!reasons)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to judge");
+    for (int i = 0; i < w->fleet->nodes.n; i++) {
+        const struct judged_node *n = judged_find(w, w->fleet->nodes.list[i]);
+        reasons[i] = n && n->in_slurm ? n->slurm_reason : NULL;
+    }
+    const struct judging_drain d = {.store = w->store,
+                                    .fleet = w->fleet,
+                                    .list = list,
+                                    .reasons = flags & JUDGING_SLURM_KNOWN ? reasons : NULL,
+                                    .apply = flags & JUDGING_APPLY,
+                                    .json = &w->parts[JUDGED_DRAIN],
+                                    .lines = &w->parts[JUDGED_DRAIN_LINES],
+                                    .now = &w->parts[JUDGED_DRAIN_NOW]};
+    return judging_drain(&d, err);
+}
+
+static int judge_measured(struct judging_work *w, int flags, struct err *err)
+{
+    const struct measured_to measured = {add_sight, add_unseen, w};
+    struct fleet_findings list = {0};
+    if (fleet_findings_find(&list, w->fleet, err) < 0)
+        return -1;
+    int rc = measured_judge(w->fleet, &list, &measured, err) < 0
+                 ? -1
+                 : judge_drains(w, &list, flags, err);
+    fleet_findings_fini(&list);
+    return rc;
+}
+
+// ---- All ----------------------------------------------------------------------------------------
 
 // The nodes as the collector wrote them into a memory file.
 static int map_nodes(struct judging_work *w, struct err *err)
@@ -260,15 +307,14 @@ static int map_nodes(struct judging_work *w, struct err *err)
     return 0;
 }
 
-static int judging_run(struct judging_work *w, const char *where, struct err *err)
+static int judging_run(struct judging_work *w, const char *where, int flags, struct err *err)
 {
     struct fleet_options o = FLEET_DEFAULTS;
     o.now_ms = w->now_ms = clock_wall_ms();
     w->store = fleet_store_open(where, FLEET_STORE_READ, err);
     const struct fleet_window window = {.newest = o.runs_max};
-    const struct measured_to measured = {add_sight, add_unseen, w};
     w->fleet = w->store ? stored_fleet_of(w->store, &o, &window, err) : NULL;
-    return !w->fleet || map_nodes(w, err) < 0 || measured_judge(w->fleet, &measured, err) < 0 ||
+    return !w->fleet || map_nodes(w, err) < 0 || judge_measured(w, flags, err) < 0 ||
                    judge_responded(w, err) < 0
                ? -1
                : write_judgement(w, err);
@@ -278,9 +324,10 @@ int judging_main(int argc, char **argv)
 {
     struct judging_work w = {0};
     struct err err = {0};
-    if (argc != 3 || !worker_process_limit())
+    int64_t flags = 0;
+    if (argc != 4 || !str_to_i64(argv[3], &flags) || !worker_process_limit())
         return 2;
-    int rc = judging_run(&w, argv[2], &err);
+    int rc = judging_run(&w, argv[2], (int)flags, &err);
     if (rc < 0) {
         struct judged_head failed = {0};
         snprintf(failed.problem, sizeof failed.problem, "%s", err.text);
@@ -293,5 +340,7 @@ int judging_main(int argc, char **argv)
     buf_free(&w.sights);
     buf_free(&w.text);
     buf_free(&w.evidence);
+    for (int i = 0; i < JUDGED_BODY; i++)
+        buf_free(&w.parts[i]);
     return rc < 0;
 }

@@ -61,6 +61,7 @@ const struct route fleet_routes[] = {
      .work = fleetd_work},
     {"GET", "/v1/fleet/findings/{id}", fleetd_finding, NULL, SCOPE_READ, .work = fleetd_work},
     {"PUT", "/v1/fleet/findings/{id}", fleetd_finding_mark, NULL, SCOPE_RUN},
+    {"GET", "/v1/fleet/drain", fleetd_drain, NULL, SCOPE_READ},
     {"GET", "/v1/tokens", tokens_get, NULL, SCOPE_ADMIN},
     {"POST", "/v1/tokens", fleetd_token_create, NULL, SCOPE_ADMIN},
     {"DELETE", "/v1/tokens/{name}", tokens_delete, NULL, SCOPE_ADMIN},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All fields are printable ASCII without blanks, so a tab can separate them.
+// All fields are printable ASCII, so a tab can separate them. Only a reason has blanks.
 #include "nodes/named.h"
 
 #include <stdlib.h>
@@ -8,13 +8,13 @@
 #include "base/cleanup.h"
 #include "model/nodeset.h"
 
-static int field_check(const char *what, const char *text, size_t most, struct err *err)
+static int field_check(const char *what, const char *text, size_t most, char least, struct err *err)
 {
     size_t n = text ? strlen(text) : 0;
     if (n > most)
         return err_set(err, ERR_INVALID, what, "%s of a node has more than %zu bytes", what, most);
     for (size_t i = 0; i < n; i++)
-        if (text[i] <= ' ' || text[i] > '~')
+        if (text[i] < least || text[i] > '~')
             return err_set(err, ERR_INVALID, what,
                            "%s of a node has a byte that is no printable character", what);
     return 0;
@@ -24,12 +24,12 @@ static int named_check(const struct named_node *n, struct err *err)
 {
     if (nodeset_name_check(n->name, err) < 0)
         return err_prefix(err, "\"%.60s\"", n->name);
-    if (field_check("url", n->url, NAMED_URL_MAX, err) < 0)
+    if (field_check("url", n->url, NAMED_URL_MAX, '!', err) < 0 ||
+        field_check("class", n->class_hint, NAMED_WORD_MAX, '!', err) < 0 ||
+        field_check("state", n->state, NAMED_WORD_MAX, '!', err) < 0 ||
+        field_check("partition", n->partitions, NAMED_WORD_MAX, '!', err) < 0)
         return -1;
-    if (field_check("class", n->class_hint, NAMED_WORD_MAX, err) < 0 ||
-        field_check("state", n->state, NAMED_WORD_MAX, err) < 0)
-        return -1;
-    return field_check("partition", n->partitions, NAMED_WORD_MAX, err);
+    return field_check("reason", n->reason, NAMED_WORD_MAX, ' ', err);
 }
 
 static const char *field_or_empty(const char *text)
@@ -41,15 +41,16 @@ int named_write(struct buf *out, const struct named_node *n, struct err *err)
 {
     if (named_check(n, err) < 0)
         return -1;
-    buf_fmt(out, "%s\t%s\t%s\t%s\t%s\n", n->name, field_or_empty(n->url),
-            field_or_empty(n->class_hint), field_or_empty(n->state), field_or_empty(n->partitions));
+    buf_fmt(out, "%s\t%s\t%s\t%s\t%s\t%s\n", n->name, field_or_empty(n->url),
+            field_or_empty(n->class_hint), field_or_empty(n->state), field_or_empty(n->partitions),
+            field_or_empty(n->reason));
     return 0;
 }
 
 int named_read(struct named_node *out, char *line, struct err *err)
 {
-    const char **const fields[] = {&out->name, &out->url, &out->class_hint, &out->state,
-                                   &out->partitions};
+    const char **const fields[] = {&out->name,  &out->url,        &out->class_hint,
+                                   &out->state, &out->partitions, &out->reason};
     char *rest = line;
     for (size_t i = 0; i < COUNT_OF(fields); i++)
         if (!(*fields[i] = strsep(&rest, "\t")))
@@ -99,6 +100,7 @@ static int lines_merge(char **lines, int n, struct buf *out, struct err *err)
             node.url = next.url;
             node.class_hint = *node.class_hint ? node.class_hint : next.class_hint;
             node.state = *node.state ? node.state : next.state;
+            node.reason = *node.reason ? node.reason : next.reason;
             partitions_join(partitions, next.partitions);
             continue;
         }

@@ -8,7 +8,7 @@
 
 enum {
     NAMED_URL_MAX = 255,  // bytes
-    NAMED_WORD_MAX = 127, // of each other field
+    NAMED_WORD_MAX = 127, // of each other field, also of a reason
 };
 
 // Texts are borrowed. NULL counts as "", not known.
@@ -18,9 +18,10 @@ struct named_node {
     const char *class_hint; // what an administrator calls its kind of machine
     const char *state;      // Slurm's: "idle", "mix~"
     const char *partitions; // Slurm's, separated by commas
+    const char *reason;     // Slurm's, why it is drained or down; may have blanks
 };
 
-// Appends a line. ERR_INVALID: a field is too long or has other bytes than printable ones.
+// Appends a line. ERR_INVALID: a field is too long or has bytes that are not printable ASCII.
 int named_write(struct buf *out, const struct named_node *n, struct err *err);
 // Cuts a line, without its end, into its fields. ERR_INVALID.
 int named_read(struct named_node *out, char *line, struct err *err);

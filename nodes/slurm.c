@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line is a node, its state and a partition: "n1 idle main*". Of a state, a '~' behind it says
-// that the node is powered off, and other signs that it soon will be or does not respond. A '*'
-// behind a partition marks the default one. A node of several partitions has a line for each.
+// A line is a node, its state, a partition and a reason: ">n1 drain main* DIMM of bank 3". A line
+// without '>' continues a reason, which may be several lines of any text, also such as a node. Of a
+// state, a '~' behind it says that the node is powered off, and other signs that it soon will be or
+// does not respond. A '*' behind a partition marks the default one. The reason is "none" where
+// there is none. A node of several partitions has a line for each.
 #include "nodes/slurm.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "nodes/lines.h"
 #include "nodes/named.h"
 #include "nodes/program.h"
@@ -15,8 +18,34 @@
 static const struct program_limits slurm_limits = {.time_ms = 10000, .bytes = LIST_MAX};
 
 struct slurm_line {
-    char *name, *state, *partition;
+    char *name, *state, *partition; // partition NULL: none
+    const char *reason;             // "": none
 };
+
+// A node that is out of service has a reason, whatever is printed: nothing, or "none".
+static bool slurm_out(const char *state)
+{
+    static const char *const out[] = {"drain", "drng", "down", "fail"};
+    for (size_t i = 0; i < COUNT_OF(out); i++)
+        if (str_starts(state, out[i]))
+            return true;
+    return false;
+}
+
+// What a person wrote, in any encoding. What does not fit is left out.
+static const char *reason_cut(char *text, const char *state)
+{
+    bool none = !text || !*text || strcmp(text, "none") == 0;
+    if (none)
+        return slurm_out(state) ? "none" : "";
+    for (char *c = text; *c; c++) {
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+        if (c - text == NAMED_WORD_MAX)
+            *c-- = '\0';
+    }
+    return text;
+}
 
 // 1: cut, 0: an empty line.
 static int slurm_cut(struct slurm_line *out, char *line, struct err *err)
@@ -24,13 +53,14 @@ static int slurm_cut(struct slurm_line *out, char *line, struct err *err)
     char *save = NULL;
     out->name = strtok_r(line, " \t", &save);
     out->state = out->name ? strtok_r(NULL, " \t", &save) : NULL;
-    out->partition = out->state ? strtok_r(NULL, " \t", &save) : NULL;
+    out->partition = out->state ? strsep(&save, " \t") : NULL; // a node may have none
+    out->reason = out->state ? reason_cut(save, out->state) : "";
     if (!out->name)
         return 0;
     if (!out->state)
         return err_set(err, ERR_INVALID, "", "sinfo printed \"%.60s\", which is no node and state",
                        out->name);
-    if (out->partition) // a node may have none
+    if (out->partition)
         out->partition[strcspn(out->partition, "*")] = '\0';
     return 1;
 }
@@ -38,7 +68,7 @@ static int slurm_cut(struct slurm_line *out, char *line, struct err *err)
 static int slurm_read(const char *partition, bool idle, struct buf *out, struct err *err)
 {
     enum { PARTITION_MAX = 100 };
-    const char *argv[8] = {"sinfo", "-h", "-N", "-o", "%N %t %P"};
+    const char *argv[8] = {"sinfo", "-h", "-N", "-o", ">%N %t %P %E"};
     char of[PARTITION_MAX + 16];
     int n = 5;
     if (strlen(partition) > PARTITION_MAX)
@@ -63,9 +93,17 @@ static int slurm_each(const char *partition, bool idle,
     if (slurm_read(partition, idle, &text, err) < 0)
         return -1;
     char *rest = text.data;
-    for (char *line; (line = line_next(&rest));) {
+    bool marked = false;
+    for (char *line; (line = strsep(&rest, "\n"));) {
         struct slurm_line l;
-        int cut = slurm_cut(&l, line, err);
+        bool own = *line == '>';
+        marked = marked || own;
+        if (marked && !own)
+            continue;
+        int cut = slurm_cut(&l, line + own, err);
+        if (cut > 0 && !own)
+            cut = err_set(err, ERR_INVALID, "", "sinfo printed \"%.60s\", which is no line of ours",
+                          l.name);
         if (cut < 0 || (cut && fn(ctx, &l, err) < 0))
             return -1;
     }
@@ -97,7 +135,8 @@ int slurm_names(const char *partition, bool idle, struct nodeset *to, struct err
 
 static int write_named(void *out, const struct slurm_line *l, struct err *err)
 {
-    const struct named_node node = {.name = l->name, .state = l->state, .partitions = l->partition};
+    const struct named_node node = {
+        .name = l->name, .state = l->state, .partitions = l->partition, .reason = l->reason};
     return named_write(out, &node, err);
 }
 

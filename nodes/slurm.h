@@ -12,5 +12,6 @@
 
 // Adds the nodes that are not powered off, or those that are idle and respond.
 int slurm_names(const char *partition, bool idle, struct nodeset *to, struct err *err);
-// Appends a line (nodes/named.h) per node and partition, with the node's state.
+// Appends a line (nodes/named.h) per node and partition, with the node's state and the reason why
+// it is drained or down.
 int slurm_named(const char *partition, struct buf *out, struct err *err);

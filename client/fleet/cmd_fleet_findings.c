@@ -42,20 +42,24 @@ static const struct column people_columns[] = {
     {"state", "STATE", false}, {"since", "SINCE", false}, {"text", "FINDING", false, true}};
 
 static const struct column program_columns[] = {
-    {"id", "ID", true},          {"what", "WHAT", false},     {"grade", "GRADE", false},
-    {"state", "STATE", false},   {"node", "NODE", false},     {"class", "CLASS", false},
-    {"metric", "METRIC", false}, {"percent", "DIFF %", true}, {"lo", "LO", true},
-    {"hi", "HI", true},          {"since", "SINCE", false},   {"found", "FOUND", false},
-    {"seen", "SEEN", false},     {"closed", "CLOSED", false}, {"times", "TIMES", true},
-    {"text", "FINDING", false},  {"note", "NOTE", false},     {"by", "BY", false}};
+    {"id", "ID", true},           {"what", "WHAT", false},     {"grade", "GRADE", false},
+    {"state", "STATE", false},    {"node", "NODE", false},     {"class", "CLASS", false},
+    {"metric", "METRIC", false},  {"percent", "DIFF %", true}, {"lo", "LO", true},
+    {"hi", "HI", true},           {"since", "SINCE", false},   {"found", "FOUND", false},
+    {"seen", "SEEN", false},      {"closed", "CLOSED", false}, {"times", "TIMES", true},
+    {"text", "FINDING", false},   {"note", "NOTE", false},     {"by", "BY", false},
+    {"drained", "DRAINED", false}};
 
 static void add_kept_cells(struct grid *g, const struct json *f, bool people)
 {
     enum { DATE = 10 }; // characters of "2026-11-20T10:00:00Z"
     for (int i = 0; i < g->n_columns; i++) {
         const char *member = g->columns[i].name, *text = json_text(json_get(f, member));
+        const char *drained = people ? json_text(json_get(f, "drained")) : NULL;
         double v;
-        if (people && strcmp(member, "since") == 0) {
+        if (drained && strcmp(member, "text") == 0) {
+            grid_cell(g, "%s; drained %.*s", text ? text : "", DATE, drained);
+        } else if (people && strcmp(member, "since") == 0) {
             text = text ? text : json_get_text(f, "found", "");
             grid_cell(g, "%.*s", DATE, text);
         } else if (json_number(json_get(f, member), &v))

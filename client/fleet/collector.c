@@ -120,6 +120,9 @@ static int read_known_node(const struct json *j, struct known_node *n, struct er
     snprintf(n->version, sizeof n->version, "%s", json_get_text(j, "version", ""));
     snprintf(n->state, sizeof n->state, "%s", json_get_text(j, "state", ""));
     snprintf(n->outcome, sizeof n->outcome, "%s", json_get_text(j, "outcome", ""));
+    const char *reason = json_text(json_get(j, "slurm_reason"));
+    n->in_slurm = reason != NULL;
+    snprintf(n->slurm_reason, sizeof n->slurm_reason, "%s", reason ? reason : "");
     if (nodeset_name_check(n->name, err) < 0 || !is_plain_word(n->version) ||
         !is_plain_word(n->state) || !is_plain_word(n->outcome))
         return err_set(err, ERR_UNREACHABLE, "", "the collector lists a node in an unknown form");

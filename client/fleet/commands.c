@@ -129,9 +129,11 @@ const struct command fleet_commands[] = {
      .operands = "",
      .summary = "print the scontrol lines that drain slow nodes",
      .about =
-         "Executes nothing. Prints a line per node with a sure finding, for at most 2 % of a class "
-         "and at least one node. A node with a reason of another origin is left alone. Comments "
-         "say what was left out, and which drained nodes are like their peers again.",
+         "Executes nothing. Prints a line per node with a sure finding, until 2 % of a class are "
+         "drained by numaprobe, and for at least one node. A node with a reason of another origin "
+         "is left alone. Comments say what was left out, and which drained nodes are like their "
+         "peers again. Reasons are those of sinfo. Where it is not installed, the collector of "
+         "--fleet has them, if a source of it is Slurm.",
      .examples = "numaprobe fleet drain --from-slurm\n"
                  "numaprobe fleet drain -w @compute | sh",
      .of_fleet = true,

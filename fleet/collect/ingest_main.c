@@ -38,6 +38,7 @@ struct gathered {
     struct ingest_head head;
     bool paged;           // `page` counts
     enum err_code failed; // of the store: the process ends
+    bool judged;          // runs that its findings cite may be wanted
     bool whole;           // `run` counts
     struct fleet_whole run;
 };
@@ -213,6 +214,21 @@ static int report_tally(const struct fleet_tally *judged)
     return report_item(&(struct ingest_report){.kind = INGEST_COUNTED, .judged = *judged});
 }
 
+// Whole runs that sure findings cite are evidence, and a node keeps them for a limited time.
+static int want_evidence(struct fleet_store *store, const struct kept_judgement *j, struct err *err)
+{
+    int n = 0;
+    CLEANUP_MEM struct fleet_cited_runs *cited = calloc((size_t)j->n_seen + 1, sizeof *cited);
+    if (!cited)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a judgement");
+    for (int i = 0; i < j->n_seen; i++) {
+        const struct kept_sight *o = &j->seen[i];
+        if (o->grade == KEPT_SURE && o->n_runs)
+            cited[n++] = (struct fleet_cited_runs){o->node, o->runs, o->n_runs, o->oldest};
+    }
+    return fleet_store_archive_want(store, cited, n, err);
+}
+
 static void put_judgement(struct ingest_process *p, struct gathered *g, const char *body, size_t n)
 {
     struct judged_lists lists CLEANUP(judged_lists_fini);
@@ -220,8 +236,10 @@ static void put_judgement(struct ingest_process *p, struct gathered *g, const ch
     struct err err = {0};
     if (judged_read(&lists, body, n, &err) < 0 ||
         fleet_store_judge(p->store, &lists.judgement, &judged, &err) < 0 ||
-        report_tally(&judged) < 0)
+        want_evidence(p->store, &lists.judgement, &err) < 0 || report_tally(&judged) < 0)
         refuse_stored(g, &err);
+    else
+        g->judged = true;
 }
 
 static void put_mark(struct ingest_process *p, struct gathered *g, const char *body, size_t n)
@@ -238,6 +256,17 @@ static void put_mark(struct ingest_process *p, struct gathered *g, const char *b
                                  .by = mark.by,
                                  .now_ms = mark.now_ms};
     if (fleet_store_mark(p->store, &m, &judged, &err) < 0 || report_tally(&judged) < 0)
+        refuse_stored(g, &err);
+}
+
+static void put_drained(struct ingest_process *p, struct gathered *g, const char *body, size_t n)
+{
+    struct ingest_drained drained;
+    struct err err = {0};
+    if (n != sizeof drained)
+        return;
+    memcpy(&drained, body, sizeof drained);
+    if (fleet_store_drained(p->store, drained.id, drained.now_ms, &err) < 0)
         refuse_stored(g, &err);
 }
 
@@ -261,6 +290,8 @@ static void gather_item(struct ingest_process *p, const struct ingest_head *head
         put_judgement(p, g, body, head->bytes);
     else if (head->kind == INGEST_MARK)
         put_mark(p, g, body, head->bytes);
+    else if (head->kind == INGEST_DRAINED)
+        put_drained(p, g, body, head->bytes);
     else if (head->kind == INGEST_CAMPAIGN) {
         g->report.next = head->after; // its number
         put_campaign_item(g, p->store, body, head->bytes);
@@ -325,7 +356,7 @@ static int64_t page_after(const struct gathered *g)
 static int flush(struct ingest_process *p)
 {
     struct err err = {0};
-    int pages = 0, rc = 0, wholes = put_wholes(p, &err);
+    int pages = 0, judged = 0, rc = 0, wholes = put_wholes(p, &err);
     if (wholes < 0)
         return ingest_fail(&err, true);
     for (int i = 0; i < p->n; i++)
@@ -339,6 +370,7 @@ static int flush(struct ingest_process *p)
         return ingest_fail(&err, true);
     for (int i = 0, at = 0; i < p->n; i++) {
         struct gathered *g = &p->list[i];
+        judged += g->judged;
         if (g->paged)
             take_ack(g, &p->acks[at++]);
         if (g->report.stored && g->report.newest_ms > p->newest_ms)
@@ -350,7 +382,8 @@ static int flush(struct ingest_process *p)
         rc = rc < 0 ? rc : report_item(&g->report);
     }
     forget_items(p);
-    return rc == 0 && pages + wholes && send_wishes(p, &err) < 0 ? ingest_fail(&err, true) : rc;
+    return rc == 0 && pages + wholes + judged && send_wishes(p, &err) < 0 ? ingest_fail(&err, true)
+                                                                          : rc;
 }
 
 // The items that are whole. -1: the collector has ended, or the store failed.

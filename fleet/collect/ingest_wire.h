@@ -21,8 +21,13 @@ enum ingest_kind {
     INGEST_GONE,
     INGEST_CAMPAIGN,
     INGEST_WHOLE,
-    INGEST_JUDGED, // a judgement (judged_wire.h)
-    INGEST_MARK,   // struct ingest_mark
+    INGEST_JUDGED,  // a judgement (judged_wire.h)
+    INGEST_MARK,    // struct ingest_mark
+    INGEST_DRAINED, // struct ingest_drained
+};
+
+struct ingest_drained {
+    int64_t id, now_ms; // of the finding; UTC
 };
 
 struct ingest_mark {

@@ -15,6 +15,8 @@ struct wire_sight {
     int grade;
     double percent, lo, hi;
     int64_t since_ms, proof, oldest;
+    int n_runs;
+    int64_t runs[NEWEST_RUNS];
 };
 
 void judged_begin(struct buf *out, int n_unseen, int n_seen, int64_t now_ms)
@@ -36,8 +38,16 @@ void judged_add_unseen(struct buf *out, const struct kept_unseen *u)
 
 void judged_add_sight(struct buf *out, const struct kept_sight *s)
 {
-    const struct wire_sight one = {s->what, s->grade,    s->percent, s->lo,
-                                   s->hi,   s->since_ms, s->proof,   s->oldest};
+    struct wire_sight one = {.what = s->what,
+                             .grade = s->grade,
+                             .percent = s->percent,
+                             .lo = s->lo,
+                             .hi = s->hi,
+                             .since_ms = s->since_ms,
+                             .proof = s->proof,
+                             .oldest = s->oldest,
+                             .n_runs = s->n_runs};
+    memcpy(one.runs, s->runs, sizeof one.runs);
     buf_add(out, &one, sizeof one);
     wire_add_text(out, s->node);
     wire_add_text(out, s->class);
@@ -76,7 +86,8 @@ static void wire_take_sight(struct wire_reader *r, struct kept_sight *out)
 {
     struct wire_sight one = {0};
     wire_take(r, &one, sizeof one);
-    r->bad |= (unsigned)one.what >= KEPT_WHATS || (unsigned)one.grade >= KEPT_GRADES;
+    r->bad |= (unsigned)one.what >= KEPT_WHATS || (unsigned)one.grade >= KEPT_GRADES ||
+              (unsigned)one.n_runs > NEWEST_RUNS;
     *out = (struct kept_sight){.what = one.what,
                                .grade = one.grade,
                                .percent = one.percent,
@@ -84,7 +95,9 @@ static void wire_take_sight(struct wire_reader *r, struct kept_sight *out)
                                .hi = one.hi,
                                .since_ms = one.since_ms,
                                .proof = one.proof,
-                               .oldest = one.oldest};
+                               .oldest = one.oldest,
+                               .n_runs = one.n_runs};
+    memcpy(out->runs, one.runs, sizeof out->runs);
     out->node = wire_text(r);
     out->class = wire_text(r);
     out->metric = wire_text(r);

@@ -6,27 +6,44 @@
 #include "fleet/collect/node_states.h"
 #include "fleet/judge/kept_findings.h"
 #include "fleet/store/store.h"
+#include "nodes/named.h"
 
 enum {
     JUDGING_NODES_FD = 3,        // of the process that judges: a memory file of judged_nodes
     JUDGING_OUT_FD = 4,          // what it writes
     JUDGED_BYTES_MAX = 64 << 20, // of a judgement
     JUDGED_SUMMARY_MAX = 1 << 16,
+    JUDGED_DRAIN_MAX = 8 << 20, // of what it says about drains, together
     JUDGED_WHY = 96,
+};
+// What the process that judges is given as its third word: the sum of these.
+enum {
+    JUDGING_SLURM_KNOWN = 1, // what Slurm says of the nodes is known
+    JUDGING_APPLY = 2,       // it says which nodes are to be drained now
 };
 
 // A node as the collector sees it now.
 struct judged_node {
     char name[64], other[64], version[32], why[JUDGED_WHY];
+    char slurm_reason[NAMED_WORD_MAX + 1];
+    bool in_slurm;
     enum node_state state;
     enum fleet_outcome outcome;
     int64_t skew_ms, seen_ms;
     bool poisoned, too_old, duplicate, clock_wrong, asleep; // as in struct polled
 };
 
-// What the process writes: this, a summary for GET /v1/fleet/status, then the judgement.
+// What the process writes: this, then its parts, in their order.
+enum judged_part {
+    JUDGED_COVERAGE,    // JSON for GET /v1/fleet/status
+    JUDGED_DRAIN,       // JSON for GET /v1/fleet/drain
+    JUDGED_DRAIN_LINES, // the same as lines of a shell
+    JUDGED_DRAIN_NOW,   // lines for fleet/collect/draining.h
+    JUDGED_BODY,        // the judgement
+    JUDGED_PARTS
+};
 struct judged_head {
-    uint32_t summary_bytes, body_bytes;
+    uint32_t bytes[JUDGED_PARTS];
     char problem[200]; // "": it was made
 };
 

@@ -45,7 +45,9 @@ struct judging {
     bool pending;    // something has changed that was not judged
     int64_t stored;  // runs and documents that the last judgement knew
     uint64_t states; // hash of what the last judgement knew
-    struct buf coverage, next_coverage;
+    const struct naming *naming;
+    struct draining *draining;                       // NULL: no node is drained
+    struct buf said[JUDGED_BODY], next[JUDGED_BODY]; // parts of the judgement, and of the next one
     char problem[INGEST_TEXT];
     struct fleet_tally judged;
     bool counted;
@@ -100,15 +102,19 @@ static void take_judgement(struct judging *j)
     }
     memcpy(&head, j->in.data, sizeof head);
     head.problem[sizeof head.problem - 1] = '\0';
-    if (*head.problem ||
-        j->in.len != sizeof head + (size_t)head.summary_bytes + (size_t)head.body_bytes) {
+    size_t bytes = sizeof head;
+    for (int i = 0; i < JUDGED_PARTS; i++)
+        bytes += head.bytes[i];
+    if (*head.problem || j->in.len != bytes) {
         judging_failed(j, *head.problem ? head.problem : "a judgement is not whole");
         return;
     }
-    const char *summary = j->in.data + sizeof head;
-    buf_reset(&j->next_coverage);
-    buf_add(&j->next_coverage, summary, head.summary_bytes);
-    if (send_judgement(j, summary + head.summary_bytes, head.body_bytes, &err) < 0) {
+    const char *at = j->in.data + sizeof head;
+    for (int i = 0; i < JUDGED_BODY; at += head.bytes[i++]) {
+        buf_reset(&j->next[i]);
+        buf_add(&j->next[i], at, head.bytes[i]);
+    }
+    if (send_judgement(j, at, head.bytes[JUDGED_BODY], &err) < 0) {
         judging_failed(j, err.text);
         return;
     }
@@ -130,8 +136,8 @@ static void on_judgement(void *ctx, uint32_t events)
         return;
     }
     buf_add(&j->in, bytes, (size_t)n);
-    if (!buf_ok(&j->in) ||
-        j->in.len > (size_t)JUDGED_BYTES_MAX + JUDGED_SUMMARY_MAX + sizeof(struct judged_head))
+    if (!buf_ok(&j->in) || j->in.len > (size_t)JUDGED_BYTES_MAX + JUDGED_SUMMARY_MAX +
+                                           JUDGED_DRAIN_MAX + sizeof(struct judged_head))
         judging_failed(j, "a judgement is too large");
 }
 
@@ -153,6 +159,8 @@ static int copy_states(const struct judging *j, struct err *err)
         memcpy(out->other, p->other, sizeof out->other);
         memcpy(out->version, p->version, sizeof out->version);
         snprintf(out->why, sizeof out->why, "%.*s", JUDGED_WHY - 1, p->why);
+        memcpy(out->slurm_reason, p->slurm_reason, sizeof out->slurm_reason);
+        out->in_slurm = *p->slurm_state != '\0';
         out->state = p->state;
         out->outcome = p->outcome;
         out->skew_ms = p->skew_ms;
@@ -167,11 +175,19 @@ static int copy_states(const struct judging *j, struct err *err)
     return steal_fd(&fd);
 }
 
+// A drain of ours that Slurm was not requested for since would not count for the limits.
+static int judging_flags(const struct judging *j)
+{
+    int64_t slurm_ms = naming_slurm_ms(j->naming);
+    bool apply = j->draining && draining_last_ms(j->draining) < slurm_ms - NAMING_LIMIT_MS;
+    return (naming_slurm_known(j->naming) ? JUDGING_SLURM_KNOWN : 0) | (apply ? JUDGING_APPLY : 0);
+}
+
 static int judging_start(struct judging *j, struct err *err)
 {
     int pair[2];
-    char program[] = "numaprobe-fleetd", option[] = "--judge", where[512];
-    char *argv[] = {program, option, where, NULL};
+    char program[] = "numaprobe-fleetd", option[] = "--judge", where[512], flags[16];
+    char *argv[] = {program, option, where, flags, NULL};
     CLEANUP_FD int nodes = copy_states(j, err);
     if (nodes < 0)
         return -1;
@@ -181,6 +197,7 @@ static int judging_start(struct judging *j, struct err *err)
     j->socket = pair[0];
     const struct child_fd fds[] = {{nodes, JUDGING_NODES_FD}, {theirs, JUDGING_OUT_FD}};
     snprintf(where, sizeof where, "%s", j->c->store);
+    snprintf(flags, sizeof flags, "%d", judging_flags(j));
     errno = child_exec(&j->pid, argv, fds, COUNT_OF(fds), false);
     if (errno) {
         j->pid = 0;
@@ -200,12 +217,12 @@ static uint64_t states_hash(const struct judging *j)
 {
     int n;
     struct polled *const *nodes = poller_nodes(j->poller, &n);
-    uint64_t hash = 0;
+    uint64_t hash = (uint64_t)judging_flags(j);
     for (int i = 0; i < n; i++) {
         const int64_t of[] = {nodes[i]->state,          nodes[i]->outcome,
                               nodes[i]->poison_ms,      nodes[i]->too_old,
                               node_duplicate(nodes[i]), node_clock_wrong(nodes[i]),
-                              node_asleep(nodes[i])};
+                              node_asleep(nodes[i]),    (int64_t)hash_text(nodes[i]->slurm_reason)};
         hash = 31 * hash + hash_bytes(of, sizeof of);
     }
     return hash;
@@ -264,10 +281,15 @@ static void judgement_done(struct judging *j, const struct ingest_report *r)
         judging_failed(j, r->text);
         return;
     }
-    struct buf was = j->coverage;
-    j->coverage = j->next_coverage;
-    j->next_coverage = was;
+    for (int i = 0; i < JUDGED_BODY; i++) {
+        struct buf was = j->said[i];
+        j->said[i] = j->next[i];
+        j->next[i] = was;
+    }
     j->judged_ms = clock_wall_ms();
+    const struct buf *now = &j->said[JUDGED_DRAIN_NOW];
+    if (j->draining && now->len)
+        draining_begin(j->draining, now->data, now->len);
 }
 
 // What was sent is lost.
@@ -340,22 +362,30 @@ struct judging_summary judging_summary(const struct judging *j)
 {
     return (struct judging_summary){.judged = j->judged,
                                     .counted = j->counted,
-                                    .coverage = buf_text(&j->coverage),
+                                    .coverage = &j->said[JUDGED_COVERAGE],
+                                    .drain = &j->said[JUDGED_DRAIN],
+                                    .drain_lines = &j->said[JUDGED_DRAIN_LINES],
                                     .judged_ms = j->judged_ms,
-                                    .problem = j->problem};
+                                    .problem = j->problem,
+                                    .drain_problem =
+                                        j->draining ? draining_problem(j->draining) : ""};
 }
 
 struct judging *judging_new(struct loop *loop, const struct fleetd_config *c, struct poller *p,
-                            struct err *err)
+                            const struct naming *naming, struct err *err)
 {
     struct judging *j = calloc(1, sizeof *j);
     if (!j) {
         err_set(err, ERR_NO_MEMORY, "", "no memory for the judge");
         return NULL;
     }
-    *j = (struct judging){.loop = loop, .c = c, .poller = p, .socket = -1, .pidfd = -1};
+    *j = (struct judging){
+        .loop = loop, .c = c, .poller = p, .naming = naming, .socket = -1, .pidfd = -1};
     j->timer = loop_timer_new(loop, on_round, j, err);
-    if (!j->timer) {
+    if (j->timer && c->drain == FLEETD_DRAIN_APPLY)
+        j->draining = draining_new(loop, p, err);
+    if (!j->timer || (c->drain == FLEETD_DRAIN_APPLY && !j->draining)) {
+        loop_timer_free(j->timer);
         free(j);
         return NULL;
     }
@@ -370,9 +400,12 @@ void judging_free(struct judging *j)
         return;
     poller_listen(j->poller, NULL, j);
     judging_end(j);
+    draining_free(j->draining);
     loop_timer_free(j->timer);
     buf_free(&j->in);
-    buf_free(&j->coverage);
-    buf_free(&j->next_coverage);
+    for (int i = 0; i < JUDGED_BODY; i++) {
+        buf_free(&j->said[i]);
+        buf_free(&j->next[i]);
+    }
     free(j);
 }

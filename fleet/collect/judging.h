@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judges the fleet after each sweep in which something was stored, after states of nodes changed,
 // and at least hourly. A process of its own reads the store and judges (fleet/judging_main.c); the
-// process that stores merges the result into the findings that are kept.
+// process that stores merges the result into the findings that are kept. It also says which nodes
+// to drain (fleet/judging_drain.h).
 #pragma once
-#include "fleet/collect/poller.h"
+#include "fleet/collect/draining.h"
 
 enum {
     JUDGING_HOUR_S = 3600, // judged at least as often
@@ -16,15 +17,18 @@ enum {
 struct judging;
 // Borrows all. A judgement begins when the poller has nodes.
 struct judging *judging_new(struct loop *loop, const struct fleetd_config *c, struct poller *p,
-                            struct err *err);
+                            const struct naming *naming, struct err *err);
 void judging_free(struct judging *j); // before the poller; NULL is fine
 
 struct judging_summary {
     struct fleet_tally judged; // of the findings that are stored
     bool counted;              // it is known
-    const char *coverage;      // a JSON object; "": no judgement yet. Borrowed until the next one
+    // Of the last judgement that was stored; empty: there is none yet. Borrowed until the next one.
+    const struct buf *coverage, *drain; // a JSON object each
+    const struct buf *drain_lines;
     int64_t judged_ms;         // UTC: the last one that was stored; 0: none yet
     const char *problem;       // why the last one failed; "": it did not
+    const char *drain_problem; // why nodes could not be drained the last time; "": they were
 };
 struct judging_summary judging_summary(const struct judging *j);
 

@@ -70,9 +70,12 @@ static void union_add(struct naming_node *to, const struct named_node *n, int so
     else if (*n->url && *was.url && strcmp(n->url, was.url) != 0)
         to->other_url = first_said(to->other_url, n->url);
     if (to->sources)
-        to->said = (struct named_node){
-            was.name, first_said(was.url, n->url), first_said(was.class_hint, n->class_hint),
-            first_said(was.state, n->state), first_said(was.partitions, n->partitions)};
+        to->said = (struct named_node){was.name,
+                                       first_said(was.url, n->url),
+                                       first_said(was.class_hint, n->class_hint),
+                                       first_said(was.state, n->state),
+                                       first_said(was.partitions, n->partitions),
+                                       first_said(was.reason, n->reason)};
     to->sources |= UINT32_C(1) << source;
 }
 
@@ -357,6 +360,23 @@ void naming_again(struct naming *n)
 const struct naming_source *naming_source_at(const struct naming *n, int i)
 {
     return i < n->n ? &n->list[i].shown : NULL;
+}
+
+int64_t naming_slurm_ms(const struct naming *n)
+{
+    int64_t oldest = INT64_MAX;
+    for (int i = 0; i < n->n; i++) {
+        enum source_kind kind;
+        const struct naming_source *s = &n->list[i].shown;
+        if (source_split(s->source, &kind, NULL) && kind == SOURCE_SLURM && s->read_ms < oldest)
+            oldest = s->read_ms;
+    }
+    return oldest < INT64_MAX ? oldest : 0;
+}
+
+bool naming_slurm_known(const struct naming *n)
+{
+    return clock_wall_ms() - naming_slurm_ms(n) < NAMING_SLURM_MS;
 }
 
 const char *naming_problem(const struct naming *n)

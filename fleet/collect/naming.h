@@ -16,6 +16,7 @@ enum {
     NAMING_NODES_MAX = 65536,    // of all sources
     NAMING_BYTES_MAX = NAMING_NODES_MAX * 256, // of a source
     NAMING_TEXT = 200,
+    NAMING_SLURM_MS = 3 * NAMING_EVERY_MS, // then what Slurm said counts as not known
 };
 
 // A node with what the sources say about it. Of what several say, the first that says something
@@ -43,5 +44,9 @@ struct naming_source {
 };
 // Borrowed. NULL: there are fewer.
 const struct naming_source *naming_source_at(const struct naming *n, int i);
+// When the list of the sources of Slurm that was read longest ago was read, UTC, ms; 0: there is no
+// such source, or one of them was never read.
+int64_t naming_slurm_ms(const struct naming *n);
+bool naming_slurm_known(const struct naming *n); // that is not long ago
 // The problem of the first source that has one; "": none has.
 const char *naming_problem(const struct naming *n);

@@ -41,6 +41,7 @@ static void node_said(struct polled *n, const struct naming_node *said)
     snprintf(n->class_hint, sizeof n->class_hint, "%.63s", s->class_hint);
     snprintf(n->slurm_state, sizeof n->slurm_state, "%.23s", s->state);
     snprintf(n->partitions, sizeof n->partitions, "%s", s->partitions);
+    snprintf(n->slurm_reason, sizeof n->slurm_reason, "%s", s->reason);
     n->base[1][0] = '\0';
     n->pushes = strcmp(s->url, ANNOUNCED_URL) == 0 || strcmp(said->other_url, ANNOUNCED_URL) == 0;
     if (n->pushes) {

@@ -30,6 +30,7 @@ struct polled {
     char class_hint[64];  // of a source; "": none
     char slurm_state[24]; // "idle", "mix~"; "": not known
     char partitions[128]; // of Slurm, separated by commas
+    char slurm_reason[NAMED_WORD_MAX + 1]; // why Slurm has it drained or down; "": it has not
     enum node_state state;
     int failures;               // since its last response
     int64_t due_ms;             // monotonic: when the next request may start

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "analysis/peers/interned.h"
+#include "analysis/peers/newest.h"
 #include "fleet/judge/finding_states.h"
 
 enum kept_what {
@@ -64,6 +65,8 @@ struct kept_sight {
     int64_t since_ms;                  // 0: not known
     int64_t proof;                     // UTC, ms: the newest measurement of the node or class
     int64_t oldest; // UTC, ms: when the oldest run was measured that it rests on; 0: not known
+    int n_runs;
+    int64_t runs[NEWEST_RUNS]; // of a node that is slower: those, by number on the node
 };
 // What a judgement could not see: findings of this node or class stay as they are.
 struct kept_unseen {

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/peers/drift.h"
 #include "analysis/peers/fleet_findings_text.h"
@@ -42,7 +43,9 @@ static int measured_finding(const struct fleet *f, const struct fleet_finding *o
                            .lo = one->lo,
                            .hi = one->hi,
                            .since_ms = one->since_ms,
-                           .oldest = INT64_MAX};
+                           .oldest = INT64_MAX,
+                           .n_runs = one->n_runs};
+    memcpy(s.runs, one->runs, sizeof s.runs);
     for (int i = 0; i < one->n_nodes; i++) {
         int64_t newest = f->node[one->nodes[i]].newest_ms;
         int64_t oldest = oldest_run(f, one->nodes[i], one->probe);
@@ -57,18 +60,6 @@ static int measured_finding(const struct fleet *f, const struct fleet_finding *o
     s.evidence = buf_text(&evidence);
     to->sight(to->ctx, &s);
     return 0;
-}
-
-static int measured_findings(const struct fleet *f, const struct measured_to *to, struct err *err)
-{
-    struct fleet_findings list = {0};
-    if (fleet_findings_find(&list, f, err) < 0)
-        return -1;
-    int rc = 0;
-    for (int i = 0; i < list.n && rc == 0; i++)
-        rc = measured_finding(f, &list.list[i], to, err);
-    fleet_findings_fini(&list);
-    return rc;
 }
 
 static int measured_drift(const struct fleet *f, int class, int64_t newest_ms,
@@ -119,12 +110,16 @@ static int measured_drifts(const struct fleet *f, const struct measured_to *to, 
     return rc;
 }
 
-int measured_judge(const struct fleet *f, const struct measured_to *to, struct err *err)
+int measured_judge(const struct fleet *f, const struct fleet_findings *list,
+                   const struct measured_to *to, struct err *err)
 {
     CLEANUP_MEM int *judged = calloc((size_t)f->classes.n + 1, sizeof *judged);
     if (!judged)
         return err_set(err, ERR_NO_MEMORY, "", "no memory to judge");
-    if (measured_findings(f, to, err) < 0 || measured_drifts(f, to, err) < 0)
+    for (int i = 0; i < list->n; i++)
+        if (measured_finding(f, &list->list[i], to, err) < 0)
+            return -1;
+    if (measured_drifts(f, to, err) < 0)
         return -1;
     for (int i = 0; i < f->nodes.n; i++) {
         if (f->node[i].class >= 0 && fleet_node_enough(f, i))

@@ -2,7 +2,7 @@
 // What nodes and classes measured, as a judgement: the verdict of analysis/peers becomes sights,
 // and what could not be judged becomes unseen. Pure.
 #pragma once
-#include "analysis/peers/fleet.h"
+#include "analysis/peers/fleet_findings.h"
 #include "fleet/judge/kept_findings.h"
 
 struct measured_to {
@@ -12,5 +12,6 @@ struct measured_to {
     void (*unseen)(void *ctx, const struct kept_unseen *u);
     void *ctx;
 };
-// ERR_NO_MEMORY, ERR_TOO_LARGE.
-int measured_judge(const struct fleet *f, const struct measured_to *to, struct err *err);
+// `list`: what fleet_findings_find() says of the fleet. ERR_NO_MEMORY, ERR_TOO_LARGE.
+int measured_judge(const struct fleet *f, const struct fleet_findings *list,
+                   const struct measured_to *to, struct err *err);

@@ -47,6 +47,7 @@ static void write_kept_finding(const struct fleet_kept *k, struct jsonw *w)
     jsonw_time(w, "opened", k->opened_ms);
     jsonw_time(w, "closed", k->closed_ms);
     jsonw_time(w, "marked", k->marked_ms);
+    jsonw_time(w, "drained", k->drained_ms);
     jsonw_i64(w, "times", k->times);
     jsonw_text(w, "state", kept_states[k->state].name);
     jsonw_text(w, "note", k->note);

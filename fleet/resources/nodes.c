@@ -105,8 +105,8 @@ static void write_kept(const struct judging_summary *s, struct jsonw *w)
     }
     jsonw_end(w);
     jsonw_end(w);
-    if (*s->coverage)
-        jsonw_raw(w, "coverage", s->coverage);
+    if (s->coverage->len)
+        jsonw_raw(w, "coverage", buf_text(s->coverage));
     else
         jsonw_null(w, "coverage");
 }
@@ -166,6 +166,8 @@ static void write_said(const struct polled *n, const struct naming *naming, stru
     jsonw_text(w, "other_url", n->base[1]);
     jsonw_text(w, "class_hint", n->class_hint);
     jsonw_text(w, "slurm_state", n->slurm_state);
+    jsonw_text(w, "slurm_reason",
+               *n->slurm_state && naming_slurm_known(naming) ? n->slurm_reason : NULL);
     write_word_list(w, "partitions", n->partitions);
     jsonw_bool(w, "asleep", node_asleep(n));
     jsonw_bool(w, "pushes", n->pushes);

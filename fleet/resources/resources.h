@@ -32,6 +32,8 @@ handler_fn fleetd_feed_place, fleetd_feed_push, fleetd_token_create;
 // metrics.c: for Prometheus. The process that reads makes what both need of the history.
 handler_fn fleetd_metrics, fleetd_sd;
 work_fn fleetd_metrics_work;
+// drain.c: which nodes to take out of service, as the last judgement says
+handler_fn fleetd_drain;
 // export.c: all values, for other programs
 handler_fn fleetd_export;
 work_fn fleetd_export_work;

@@ -30,6 +30,11 @@ static const char *const archive_names[FLEET_ARCHIVES + 1] = {
     [FLEET_ARCHIVE_ALL] = "all",
 };
 
+static const char *const drain_names[FLEETD_DRAINS + 1] = {
+    [FLEETD_DRAIN_SUGGEST] = "suggest",
+    [FLEETD_DRAIN_APPLY] = "apply",
+};
+
 static const struct param params[] = {
     SERVED(listen, .def = "127.0.0.1:7790", .metavar = "LIST",
            .help =
@@ -123,7 +128,7 @@ static const struct param params[] = {
      .def = "kept",
      .help =
          "Whole runs that are fetched from their nodes and kept: none, all, or kept: those with "
-         "a label."},
+         "a label, and those that a sure finding cites."},
     {.name = "archive_keep_days",
      .kind = PARAM_INT,
      .offset = offsetof(struct fleetd_config, archive_keep_days),
@@ -137,6 +142,13 @@ static const struct param params[] = {
      .def = "false",
      .help = "Submit the jobs of campaigns through Slurm with sbatch. Default: the collector only "
              "writes their scripts."},
+    {.name = "drain",
+     .kind = PARAM_ENUM,
+     .offset = offsetof(struct fleetd_config, drain),
+     .choices = drain_names,
+     .def = "suggest",
+     .help = "What becomes of nodes that are slow for certain: suggest names them, apply drains "
+             "them with scontrol. Needs a source slurm:."},
     {.name = "log_level",
      .kind = PARAM_ENUM,
      .offset = offsetof(struct fleetd_config, log_level),
@@ -232,7 +244,17 @@ int fleetd_sources(const struct fleetd_config *c,
 static int check_sources(const struct fleetd_config *c, struct err *err)
 {
     char list[FLEETD_SOURCES_MAX][FLEETD_SOURCE_MAX];
-    return fleetd_sources(c, list, err) < 0 ? -1 : 0;
+    int n = fleetd_sources(c, list, err);
+    bool slurm = false;
+    for (int i = 0; i < n; i++) {
+        enum source_kind kind;
+        slurm |= source_split(list[i], &kind, err) && kind == SOURCE_SLURM;
+    }
+    if (n >= 0 && c->drain == FLEETD_DRAIN_APPLY && !slurm)
+        return err_set(err, ERR_USAGE, "drain",
+                       "drain = apply needs Slurm as a source of nodes, which says what others "
+                       "have drained: source = slurm:");
+    return n < 0 ? -1 : 0;
 }
 
 static int fleetd_finish(struct fleetd_config *c, struct err *err)

@@ -13,6 +13,8 @@ enum {
     FLEETD_SOURCE_MAX = 4200, // bytes of a source; the longest is nodes:SET
 };
 
+enum fleetd_drain { FLEETD_DRAIN_SUGGEST, FLEETD_DRAIN_APPLY, FLEETD_DRAINS };
+
 struct fleetd_config {
     struct http_settings http;
     char state_dir[200], run_dir[200];
@@ -25,6 +27,7 @@ struct fleetd_config {
     int64_t every_s, push_every_s, at_once, node_timeout_s, keep_days;
     int64_t archive_keep_days;
     bool slurm_submit;
+    int drain;           // enum fleetd_drain
     int archive;         // enum fleet_archive
     int log_level;       // index of log_level_names
     const char *move_to; // of SETTINGS_OWN_WITH, in argv

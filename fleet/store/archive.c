@@ -21,12 +21,11 @@ void fleet_store_archives(struct fleet_store *s, enum fleet_archive which)
     s->archive = which;
 }
 
-int archive_row(struct fleet_store *s, const struct fleet_row *row, struct err *err)
+static int want_run(struct fleet_store *s, const struct fleet_row *row, int64_t due_ms,
+                    struct err *err)
 {
-    if (s->archive == FLEET_ARCHIVE_NONE || (s->archive == FLEET_ARCHIVE_KEPT && !*row->label))
-        return 0;
     const struct fleet_cell in[] = {CELL_I(row->node), CELL_I(row->feed), CELL_I(row->seq),
-                                    CELL_I(row->run), CELL_I(row->received_ms)};
+                                    CELL_I(row->run), CELL_I(due_ms)};
     return fleet_exec(
         s,
         "INSERT INTO archive (node, feed, seq, run, state, tries, due_ms, bytes, why) "
@@ -34,29 +33,65 @@ int archive_row(struct fleet_store *s, const struct fleet_row *row, struct err *
         in, COUNT_OF(in), err);
 }
 
-static int want_runs(struct fleet_store *s, const char *node, const int64_t *seqs, int n,
-                     struct err *err)
+int archive_row(struct fleet_store *s, const struct fleet_row *row, struct err *err)
 {
-    static const char sql[] =
-        "INSERT INTO archive (node, feed, seq, run, state, tries, due_ms, bytes, why) "
-        "SELECT node, feed, seq, run, 0, 0, 0, 0, '' FROM run WHERE node = $1 AND feed = $2 "
-        "AND seq = $3 ON CONFLICT DO NOTHING";
-    int number = interned_find(&s->book.nodes, node) + 1;
-    int feed = number ? s->book.node[number - 1].feed : 0;
-    for (int i = 0; i < n && feed; i++) {
-        const struct fleet_cell in[] = {CELL_I(number), CELL_I(feed), CELL_I(seqs[i])};
-        if (fleet_exec(s, sql, in, COUNT_OF(in), err) < 0)
-            return -1;
-    }
+    if (s->archive == FLEET_ARCHIVE_NONE || (s->archive == FLEET_ARCHIVE_KEPT && !*row->label))
+        return 0;
+    return want_run(s, row, row->received_ms, err);
+}
+
+struct cited_rows {
+    const struct fleet_cited_runs *cited;
+    int feed; // the present history of the node
+    int n;
+    struct fleet_row rows[FLEET_CITED_MAX]; // without what they borrow
+};
+
+static int cited_row(void *ctx, const struct fleet_row *row, struct err *err)
+{
+    struct cited_rows *c = ctx;
+    (void)err;
+    for (int i = 0; i < c->cited->n; i++)
+        if (row->feed == c->feed && row->run == c->cited->runs[i] && c->n < FLEET_CITED_MAX) {
+            c->rows[c->n++] = *row;
+            break;
+        }
     return 0;
 }
 
-int fleet_store_archive_want(struct fleet_store *s, const char *node, const int64_t *seqs, int n,
+static int want_cited(struct fleet_store *s, const struct fleet_cited_runs *cited, struct err *err)
+{
+    int node = interned_find(&s->book.nodes, cited->node) + 1;
+    struct cited_rows c = {.cited = cited, .feed = node ? s->book.node[node - 1].feed : 0};
+    const struct fleet_reading reading = {.first = node,
+                                          .last = node,
+                                          .n_kinds = s->book.kinds.n,
+                                          .n_machines = s->book.machines.n,
+                                          .since_ms = cited->since_ms,
+                                          .until_ms = INT64_MAX,
+                                          .own = true,
+                                          .values_only = true};
+    if (!c.feed)
+        return 0;
+    if (s->engine->read(s->db, &reading, cited_row, &c, err) < 0)
+        return -1;
+    for (int i = 0; i < c.n; i++)
+        if (want_run(s, &c.rows[i], 0, err) < 0)
+            return -1;
+    return 0;
+}
+
+int fleet_store_archive_want(struct fleet_store *s, const struct fleet_cited_runs *list, int n,
                              struct err *err)
 {
-    if (s->archive == FLEET_ARCHIVE_NONE)
+    int rc = 0;
+    if (s->archive == FLEET_ARCHIVE_NONE || n == 0)
         return 0;
-    return fleet_begin(s, err) < 0 ? -1 : fleet_end(s, want_runs(s, node, seqs, n, err), err);
+    if (fleet_begin(s, err) < 0)
+        return -1;
+    for (int i = 0; i < n && rc == 0; i++)
+        rc = want_cited(s, &list[i], err);
+    return fleet_end(s, rc, err);
 }
 
 struct wanted_runs {

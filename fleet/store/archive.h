@@ -1,26 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole runs, as nodes export them, compressed. A run is wanted first, in the transaction that
-// stores its summary or by a request, then fetched from its node, and stored once. A run that its
-// node does not have any more is never requested again. Errors as in fleet/store/store.h.
+// stores its summary or because a finding cites it, then fetched from its node, and stored once. A
+// run that its node does not have any more is never requested again. Errors as in
+// fleet/store/store.h.
 #pragma once
 #include "fleet/store/store.h"
 
 enum fleet_archive {
     FLEET_ARCHIVE_NONE,
-    FLEET_ARCHIVE_KEPT, // runs with a label, and those of fleet_store_archive_want()
+    FLEET_ARCHIVE_KEPT, // runs with a label, and those that a sure finding cites
     FLEET_ARCHIVE_ALL,
     FLEET_ARCHIVES
 };
 
 enum {
     FLEET_ARCHIVE_BYTES_MAX = 32 << 20, // of a run, before it is compressed
+    FLEET_CITED_MAX = 64,               // runs of one node that are wanted at once
 };
 
 // What fleet_store_put() wants of the runs that it stores; NONE at first. With NONE nothing is
-// wanted by requests either.
+// wanted by findings either.
 void fleet_store_archives(struct fleet_store *s, enum fleet_archive which);
-// Runs of a node, by their numbers in its feed. Numbers that it does not have are passed over.
-int fleet_store_archive_want(struct fleet_store *s, const char *node, const int64_t *seqs, int n,
+// Runs of a node, by its own numbers of them, as findings cite them. Those that were measured
+// before since_ms (UTC), or that it does not have, are passed over.
+struct fleet_cited_runs {
+    const char *node;
+    const int64_t *runs;
+    int n; // at most FLEET_CITED_MAX
+    int64_t since_ms;
+};
+// Wants them, in one transaction.
+int fleet_store_archive_want(struct fleet_store *s, const struct fleet_cited_runs *list, int n,
                              struct err *err);
 
 struct fleet_wanted_run {

@@ -20,7 +20,7 @@ struct fleet_cell {
 #define CELL_I(x) ((struct fleet_cell){CELL_INT, (x), 0, ""})
 #define CELL_T(x) ((struct fleet_cell){CELL_TEXT, 0, 0, (x)})
 #define CELL_B(x, n) ((struct fleet_cell){CELL_BYTES, (int64_t)(n), 0, (const char *)(x)})
-enum { FLEET_CELLS_MAX = 24 };
+enum { FLEET_CELLS_MAX = 25 };
 
 enum {
     ROW_IMPORTED = 1,

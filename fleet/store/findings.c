@@ -193,6 +193,18 @@ int fleet_store_mark(struct fleet_store *s, const struct fleet_mark *m, struct f
     return 0;
 }
 
+int fleet_store_drained(struct fleet_store *s, int64_t id, int64_t now_ms, struct err *err)
+{
+    const struct fleet_cell row[] = {CELL_I(now_ms), CELL_I(id)};
+    if (fleet_begin(s, err) < 0)
+        return -1;
+    s->changed = true;
+    return fleet_end(
+        s,
+        fleet_exec(s, "UPDATE finding SET drained_ms = $1 WHERE id = $2", row, COUNT_OF(row), err),
+        err);
+}
+
 // ---- Lists
 
 struct kept_reader {
@@ -233,7 +245,8 @@ static int list_row(void *ctx, const struct fleet_cell *row, struct err *err)
                                  .since_ms = row[17].i,
                                  .by = row[18].t,
                                  .note = row[19].t,
-                                 .evidence = row[20].t};
+                                 .evidence = row[20].t,
+                                 .drained_ms = row[21].i};
     int rc = r->fn(r->ctx, &k, err);
     r->done = rc > 0;
     return rc < 0 ? -1 : 0;
@@ -243,8 +256,8 @@ static int list_pieces(struct fleet_store *s, struct kept_reader *r, struct err 
 {
     static const char sql[] =
         "SELECT id, what, state, grade, node, class, metric, text, percent, lo, hi, times, "
-        "found_ms, seen_ms, opened_ms, closed_ms, marked_ms, since_ms, \"by\", note, evidence "
-        "FROM finding WHERE id < CAST($1 AS bigint) AND "
+        "found_ms, seen_ms, opened_ms, closed_ms, marked_ms, since_ms, \"by\", note, evidence, "
+        "drained_ms FROM finding WHERE id < CAST($1 AS bigint) AND "
         "(CAST($2 AS bigint) = 0 OR id = CAST($2 AS bigint)) AND "
         "(CAST($3 AS text) = '' OR what = CAST($3 AS text)) AND "
         "(CAST($4 AS text) = '' OR node = CAST($4 AS text)) ORDER BY id DESC LIMIT $5";

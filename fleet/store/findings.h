@@ -23,6 +23,8 @@ struct fleet_mark {
 // ERR_NOT_FOUND; ERR_CONFLICT: the finding is closed.
 int fleet_store_mark(struct fleet_store *s, const struct fleet_mark *m, struct fleet_tally *out,
                      struct err *err);
+// Its node was drained for it. One that is not there any more is passed over.
+int fleet_store_drained(struct fleet_store *s, int64_t id, int64_t now_ms, struct err *err);
 int fleet_store_counts(struct fleet_store *s, struct fleet_tally *out, struct err *err);
 
 struct fleet_kept { // as fn gets it; texts are valid during the call
@@ -31,8 +33,9 @@ struct fleet_kept { // as fn gets it; texts are valid during the call
     enum kept_state state;
     int grade, times;
     const char *node, *class, *metric, *text, *by, *note, *evidence;
-    double percent, lo, hi;                                               // NaN: not known
-    int64_t found_ms, seen_ms, opened_ms, closed_ms, marked_ms, since_ms; // 0: never, not known
+    double percent, lo, hi; // NaN: not known
+    // 0: never, not known.
+    int64_t found_ms, seen_ms, opened_ms, closed_ms, marked_ms, since_ms, drained_ms;
 };
 struct fleet_kept_query {
     int64_t id;              // 0: all

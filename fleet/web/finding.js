@@ -27,6 +27,7 @@ function facts(f) {
   const worst = f.evidence && f.evidence.worst;
   const interval = f.lo === null || f.hi === null ? null : `${percent(f.lo)} to ${percent(f.hi)}`;
   const rows = [["Since (UTC)", when(f.since)], ["Found (UTC)", when(f.found)], ["Seen last (UTC)", when(f.seen)], ["Times", f.times > 1 && String(f.times)],
+    ["Drained in Slurm (UTC)", f.drained && when(f.drained)],
     ["95 % interval", interval], ["Value", worst && `${number(worst.value)} ${worst.unit}`], ["Median of its peers", worst && number(worst.class_median)],
     ["Limit", worst && worst.limit !== null && number(worst.limit)], ["Peers", worst && String(worst.nodes)], ["Metrics that are worse", f.evidence && f.evidence.of && `${f.evidence.metrics_worse} of ${f.evidence.of}`]];
   return make("dl", { class: "facts" }, rows.filter(([, value]) => value).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));

@@ -250,7 +250,8 @@ static void figure_wholes(int nodes)
         snprintf(name, sizeof name, "node%05d", nodes + b);
         for (int i = 0; i < AT_ONCE; i++)
             seqs[i] = i + 1;
-        if (fleet_store_archive_want(s, name, seqs, AT_ONCE, &err) < 0)
+        const struct fleet_cited_runs cited = {name, seqs, AT_ONCE, 0};
+        if (fleet_store_archive_want(s, &cited, 1, &err) < 0)
             fail(&err);
         for (int i = 0; i < AT_ONCE; i++) {
             write_whole(&text, seqs[i]);

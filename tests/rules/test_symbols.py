@@ -20,7 +20,6 @@ UNUSED = {
     "__lsan_is_turned_off": "the sanitizer calls it",
     "__tsan_default_options": "the sanitizer calls it",
     "comm_mpi": "looked up by name in the module that numa_bench loads",
-    "fleet_store_archive_want": "runs that a finding cites, once findings are kept",
     # Tables that tests compare with a document.
     "condition_kinds": "docs/API.md and docs/ADMISSION.md",
     "severity_names": "docs/API.md and docs/ADMISSION.md",

@@ -109,7 +109,7 @@ def test_status_counts_each_class(make_fleet):
 
 def slurm(fleet, tmp_path, reasons=None, broken=False):
     """A sinfo that lists all nodes, with reasons of some; its folder becomes the PATH."""
-    lines = "".join(f"{name} {(reasons or {}).get(name, 'none')}\n" for name in fleet.names)
+    lines = "".join(f">{name} idle main* {(reasons or {}).get(name, 'none')}\n" for name in fleet.names)
     (tmp_path / "listed").write_text(lines)
     (tmp_path / "sinfo").write_text("#!/bin/sh\nexit 1\n" if broken else f"#!/bin/sh\ncat {tmp_path}/listed\n")
     (tmp_path / "sinfo").chmod(0o755)

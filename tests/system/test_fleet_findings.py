@@ -17,7 +17,7 @@ from test_fleet import Fleet
 from test_fleetd import collect  # noqa: F401: a fixture
 
 WHOLE = {"id", "what", "grade", "node", "class", "text", "metric", "percent", "lo", "hi", "since", "found", "seen", "opened",
-         "closed", "marked", "times", "state", "note", "by", "evidence"}
+         "closed", "marked", "drained", "times", "state", "note", "by", "evidence"}
 
 
 def findings(c, query=""):

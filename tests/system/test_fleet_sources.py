@@ -35,7 +35,7 @@ def printed(*options, path=None):
 
 def put_sinfo(folder, lines):
     folder.mkdir(exist_ok=True)
-    (folder / "list").write_text("".join(f"{line}\n" for line in lines))
+    (folder / "list").write_text("".join(f">{line}\n" for line in lines))
     (folder / "sinfo").write_text(f'#!/bin/sh\necho "$@" >>{folder}/calls\ncat {folder}/list\n')
     (folder / "sinfo").chmod(0o755)
 
@@ -139,12 +139,13 @@ def test_slurm_names_states_and_partitions(collect, tmp_path):  # noqa: F811
     folder = tmp_path / "bin"
     put_sinfo(folder, ["node1 idle main*", "node1 idle big", "node2 mix big", "node3 idle~ big", "node4 down* main*"])
     assert printed("--from-slurm", path=folder)[0] == ["node1", "node2", "node3", "node4"]
-    assert (folder / "calls").read_text().splitlines() == ["-h -N -o %N %t %P"], "one call"
+    assert (folder / "calls").read_text().splitlines() == ["-h -N -o >%N %t %P %E"], "one call"
     printed("--source=slurm:big,main", path=folder)
     assert (folder / "calls").read_text().splitlines()[-1].endswith("--partition=big,main")
     put_sinfo(folder, ["node1"])
     assert "no node and state" in printed("--source=slurm", path=folder)[1]
-    put_sinfo(folder, ["node1 idle main*", "node1 idle big", "node2 mix big", "node3 idle~ big", "node4 down* main*"])
+    put_sinfo(folder, ["node1 idle main* none", "node1 idle big none", "node2 mix big", "node3 idle~ big  #a  b \nnode9 idle big",
+                       "node4 down* main* L\u00fcfter\x1b[31m\t" + 200 * "x"])
     os.environ["PATH"], before = f"{folder}:{os.environ['PATH']}", os.environ["PATH"]
     try:
         c = collect(4, collector=("--source=slurm:*",))
@@ -155,6 +156,9 @@ def test_slurm_names_states_and_partitions(collect, tmp_path):  # noqa: F811
     c.wait_up(3)
     assert c.node("node1")["partitions"] == ["main", "big"] or c.node("node1")["partitions"] == ["big", "main"]
     assert [c.node(f"node{i}")["slurm_state"] for i in (1, 2, 3, 4)] == ["idle", "mix", "idle~", "down*"]
+    assert [c.node(f"node{i}")["slurm_reason"] for i in (1, 2, 3)] == ["", "", " #a  b "]
+    cut = c.node("node4")["slurm_reason"]
+    assert cut.startswith("L??fter?[31m?xxx") and len(cut) == 127, "a reason is printable, and has a limit"
     assert c.node("node3")["state"] == "new", "a node that is powered off is not contacted"
 
 

@@ -98,6 +98,20 @@ def test_runs_with_a_label_are_kept_and_others_are_not(collect, store):  # noqa:
         assert code == 404 and said in problem["detail"], problem
 
 
+def test_runs_that_a_sure_finding_cites_are_kept(collect, store):  # noqa: F811
+    options, rows = store
+    c = collect(30, "--runs=8", "--run-ms=0", "--bad=1", "--bad-percent=20", collector=options).start()
+    c.wait_up(30)
+    [f] = until(lambda: [f for f in c.get("/v1/fleet/findings")["findings"] if f["grade"] == "sure"], timeout=60)
+    cited = f["evidence"]["runs"]
+    assert len(cited) == 5, f
+    here = "SELECT name, run FROM archive JOIN node ON node.id = archive.node WHERE state = 1"
+    wanted = sorted((f["node"], str(run)) for run in cited)
+    until(lambda: sorted(rows(c, here)) == wanted, timeout=60)
+    assert archived(c, f["node"], max(cited)) == exported(c, c.fleet.names.index(f["node"]), max(cited))
+    assert rows(c, "SELECT count(*) FROM archive") == [("5",)], "no other run is kept"
+
+
 def test_a_run_that_its_node_does_not_have_is_given_up(collect, store):  # noqa: F811
     options, rows = store
     c = collect(NODES, f"--runs={RUNS}", "--run-ms=0", collector=options).start()

@@ -136,7 +136,8 @@ CREATE TABLE finding (
   proof bigint NOT NULL,
   "by" text NOT NULL,
   note text NOT NULL,
-  evidence json NOT NULL
+  evidence json NOT NULL,
+  drained_ms bigint NOT NULL DEFAULT 0
 );
 CREATE TABLE campaign (
   id bigint PRIMARY KEY,

@@ -127,7 +127,8 @@ CREATE TABLE setup (
 ) STRICT, WITHOUT ROWID;
 -- state: 1 forming, 2 open, 3 acknowledged, 4 fixed, 5 closed. grade: 0 none, 1 suspect, 2 sure.
 -- identity: of what and whom, one row each. times: that it was opened. misses: judgements in a row
--- without it. proof: of its first sight, which another measurement must confirm. Times: 0: never.
+-- without it. proof: of its first sight, which another measurement must confirm. drained_ms: when
+-- the collector drained its node for it the last time. Times: 0: never.
 CREATE TABLE finding (
   id INTEGER PRIMARY KEY,
   identity TEXT NOT NULL UNIQUE,
@@ -152,7 +153,8 @@ CREATE TABLE finding (
   proof INTEGER NOT NULL,
   "by" TEXT NOT NULL,
   note TEXT NOT NULL,
-  evidence TEXT NOT NULL
+  evidence TEXT NOT NULL,
+  drained_ms INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 -- request: as it was submitted. nodes: a node set. state: 0 running, 1 waiting, 2 done,
 -- 3 cancelled, 4 stopped. n: nodes; running to skipped: of this round. until_ms: what it waits for

@@ -12,9 +12,9 @@ SINFO = """#!/bin/sh
 echo "$@" >>"$CALLS"
 case " $* " in
 *" --partition=none "*) echo "sinfo: error: no such partition" >&2; exit 1 ;;
-*" --states=idle "*) printf 'n1 idle\\nn3 idle\\nn3 idle\\nn4 idle~\\nn5 idle*\\n' ;;
-*" --partition=big "*) printf 'n1 idle\\nn2 alloc\\n' ;;
-*) printf 'n1 idle\\nn2 alloc\\nn2 alloc\\nn3 idle\\nn4 idle~\\nn5 idle*\\nn6 drain\\n' ;;
+*" --states=idle "*) printf '>n1 idle\\n>n3 idle\\n>n3 idle\\n>n4 idle~\\n>n5 idle*\\n' ;;
+*" --partition=big "*) printf '>n1 idle\\n>n2 alloc\\n' ;;
+*) printf '>n1 idle\\n>n2 alloc\\n>n2 alloc\\n>n3 idle\\n>n4 idle~\\n>n5 idle*\\n>n6 drain all DIMM\\nn7 idle all\\n\\n' ;;
 esac
 """
 
@@ -139,7 +139,7 @@ def test_nodes_of_slurm(names):
     assert names(from_slurm="*") == (["n1", "n2", "n3", "n5", "n6"], "", 0), "those that are powered off are left out"
     assert names(from_slurm="big")[0] == ["n1", "n2"]
     assert names("n7", from_slurm="big")[0] == ["n1", "n2", "n7"]
-    assert names.calls() == ["-h -N -o %N %t %P", "-h -N -o %N %t %P --partition=big", "-h -N -o %N %t %P --partition=big"]
+    assert names.calls() == ["-h -N -o >%N %t %P %E"] + 2 * ["-h -N -o >%N %t %P %E --partition=big"]
     _, error, status = names(from_slurm="none")
     assert status == 1 and error == "from_slurm: sinfo failed with status 1: sinfo: error: no such partition"
 
@@ -160,10 +160,12 @@ def test_no_node_is_idle(names):
 
 
 def test_what_sinfo_prints_is_checked(names):
-    names.put("sinfo", "#!/bin/sh\nprintf '%s\\n' '-oProxyCommand=x idle'\n")
+    names.put("sinfo", "#!/bin/sh\nprintf '%s\\n' '>-oProxyCommand=x idle'\n")
     assert names(idle=True)[1].startswith('idle: sinfo printed "-oProxyCommand=x": a node name has')
-    names.put("sinfo", "#!/bin/sh\necho lonely\n")
+    names.put("sinfo", "#!/bin/sh\necho '>lonely'\n")
     assert 'sinfo printed "lonely", which is no node and state' in names(idle=True)[1]
+    names.put("sinfo", "#!/bin/sh\necho n1 idle\n")
+    assert 'sinfo printed "n1", which is no line of ours' in names(idle=True)[1]
 
 
 def test_a_program_that_is_not_there(names):

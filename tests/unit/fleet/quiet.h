@@ -71,8 +71,11 @@ static void quiet_judge(struct quiet_run *r, int64_t now_ms)
     r->n_seen = r->n_unseen = 0;
     r->fleet->o.now_ms = now_ms;
     quiet_read_back(r);
-    if (measured_judge(r->fleet, &to, NULL) < 0)
+    struct fleet_findings list = {0};
+    if (fleet_findings_find(&list, r->fleet, NULL) < 0 ||
+        measured_judge(r->fleet, &list, &to, NULL) < 0)
         abort();
+    fleet_findings_fini(&list);
     const struct kept_judgement j = {r->seen, r->unseen, r->n_seen, r->n_unseen, now_ms};
     if (kept_judge(&r->kept, &j, NULL) < 0)
         abort();

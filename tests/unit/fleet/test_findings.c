@@ -51,7 +51,7 @@ static void judge_none(int times)
 
 struct seen_kept {
     int n, times, grade;
-    int64_t id;
+    int64_t id, drained_ms;
     enum kept_state state;
     char note[32], by[32];
     double percent;
@@ -63,6 +63,7 @@ static int keep_row(void *ctx, const struct fleet_kept *k, struct err *e)
     (void)e;
     out->n++;
     out->id = k->id;
+    out->drained_ms = k->drained_ms;
     out->state = k->state;
     out->times = k->times;
     out->grade = k->grade;
@@ -200,6 +201,19 @@ static void test_what_is_not_known(void)
           "what has no number has none");
 }
 
+static void test_drained(void)
+{
+    judge_one(sight(KEPT_OUTLIER, "d1", 2, now));
+    int64_t id = kept("outlier", "d1").id, opened = now;
+    CHECK(kept("outlier", "d1").drained_ms == 0, "a finding drains nothing by itself");
+    CHECK_INT(fleet_store_drained(s, id, now + 5, &err), 0,
+              "that its node was drained is stored: %s", err.text);
+    CHECK_INT(fleet_store_drained(s, id + 99999, now, &err), 0, "of one that is gone it is not");
+    now += 10;
+    judge_one(sight(KEPT_OUTLIER, "d1", 2, now));
+    CHECK(kept("outlier", "d1").drained_ms == opened + 5, "and stays as it is found again");
+}
+
 static int say_row(void *ctx, const struct fleet_kept *k, struct err *e)
 {
     (void)e;
@@ -210,6 +224,7 @@ static int say_row(void *ctx, const struct fleet_kept *k, struct err *e)
             k->node, k->class, k->metric, k->text, k->percent, k->lo, k->hi, k->found_ms,
             k->seen_ms, k->opened_ms, k->closed_ms, k->marked_ms, k->since_ms, k->by, k->note,
             k->evidence);
+    buf_fmt(ctx, "drained %" PRId64 "\n", k->drained_ms);
     return 0;
 }
 
@@ -263,6 +278,7 @@ static void run_scenarios(const char *where)
     test_numbers();
     test_people();
     test_what_is_not_known();
+    test_drained();
     fleet_store_findings(s, &(struct fleet_kept_query){.states = ~0U}, say_row, &said, &err);
     struct fleet_tally before = judged;
     fleet_store_close(s);
@@ -277,14 +293,17 @@ static void test_wire(void)
 {
     CLEANUP_BUF struct buf b = BUF_INIT;
     struct judged_lists l;
-    const struct kept_sight one = sight(KEPT_OUTLIER, "w1", 2, 5);
+    struct kept_sight one = sight(KEPT_OUTLIER, "w1", 2, 5);
+    one.n_runs = 2;
+    one.runs[1] = 17;
     judged_begin(&b, 1, 1, 77);
     judged_add_unseen(&b, &(struct kept_unseen){"w2", ABOUT_FACTS});
     judged_add_sight(&b, &one);
     CHECK_INT(judged_read(&l, b.data, b.len, &err), 0, "a judgement is read back");
     CHECK(l.judgement.now_ms == 77 && l.judgement.n_seen == 1 && l.judgement.n_unseen == 1 &&
               strcmp(l.seen[0].evidence, one.evidence) == 0 && l.seen[0].proof == 5 &&
-              strcmp(l.unseen[0].name, "w2") == 0 && l.unseen[0].about == ABOUT_FACTS,
+              strcmp(l.unseen[0].name, "w2") == 0 && l.unseen[0].about == ABOUT_FACTS &&
+              l.seen[0].n_runs == 2 && l.seen[0].runs[1] == 17,
           "as it was written");
     judged_lists_fini(&l);
     int refused = 0;

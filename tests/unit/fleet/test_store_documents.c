@@ -77,7 +77,10 @@ static void test_archive(void)
     enum { LATER_MS = 3600 * 1000 };
     static const char text[] = "{\"run\":{\"seq\":2}, \"same same same same same same same\":1}";
     CLEANUP_BUF struct buf out = BUF_INIT;
-    const int64_t seqs[] = {3, 4, 99}, now = page_day0 + 100 * page_day;
+    const int64_t runs_cited[] = {5, 6, 99}, now = page_day0 + 100 * page_day;
+    const struct fleet_cited_runs cited[] = {{"w1", runs_cited, COUNT_OF(runs_cited), 0},
+                                             {"nobody", runs_cited, COUNT_OF(runs_cited), 0},
+                                             {"w0", runs_cited, COUNT_OF(runs_cited), now}};
     struct maker m = maker_at("w1", "a4c1", 0, 2);
     put("w0", "a4c0", 0, 2);
     fleet_store_archives(s, FLEET_ARCHIVE_KEPT);
@@ -87,8 +90,9 @@ static void test_archive(void)
     say_wanted_runs(now);
     CHECK_STR(archived("w1", 2, &out),
               "run 2 of node w1 is not archived yet: it is requested from the node", "wanted");
-    CHECK_INT(fleet_store_archive_want(s, "w1", seqs, 2 + 1, &err), 0, "runs are requested: %s",
-              err.text);
+    CHECK_INT(fleet_store_archive_want(s, cited, COUNT_OF(cited), &err), 0,
+              "runs that a finding cites are wanted: %s", err.text);
+    CHECK_INT(fleet_store_archive_want(s, cited, 1, &err), 0, "and again: %s", err.text);
     say_wanted_runs(now);
     struct fleet_whole list[] = {{.node = "w1", .seq = 2, .why = ""},
                                  {.node = "w1", .seq = 3, .why = "status 404", .never = true},

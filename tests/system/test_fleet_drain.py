@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drains that numaprobe-fleetd suggests and, where it is set, applies: virtual nodes (tests/fleet/vnodes) whose truth is known,
+and programs of our own for sinfo and scontrol that keep a list of nodes with their reasons."""
+import json
+import os
+import re
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+
+import pytest
+
+from client import run
+from conftest import until
+from test_fleet_findings import findings, found, judged, put
+from test_fleetd import FLEETD, collect  # noqa: F401: a fixture
+
+BAD = ("--runs=8", "--bad=6", "--bad-percent=20")
+SCONTROL = """#!/bin/sh
+cd "$(dirname "$0")" || exit 1
+[ ! -e broken ] || { echo "scontrol: error: Invalid user" >&2; exit 1; }
+sed "s/^>${2#NodeName=} .*/>${2#NodeName=} drain main* ${4#Reason=}/" listed >next && mv next listed
+echo "$@" >>calls
+"""
+
+
+class Slurm:
+    """A sinfo that prints a list, and a scontrol that changes it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir()
+        self.put("sinfo", f"#!/bin/sh\ncat {folder}/listed\n")
+        self.put("scontrol", SCONTROL)
+
+    def put(self, name, text):
+        (self.folder / name).write_text(text)
+        (self.folder / name).chmod(0o755)
+
+    def list(self, names, reasons=()):
+        """In one step: the collector may be reading it."""
+        reasons = dict(reasons)
+        (self.folder / "new").write_text("".join(f">{n} {'drain' if n in reasons else 'idle'} main* {reasons.get(n, 'none')}\n"
+                                                 for n in names))
+        (self.folder / "new").rename(self.folder / "listed")
+
+    def reasons(self):
+        lines = (line[1:].split(" ", 3) for line in (self.folder / "listed").read_text().splitlines())
+        return {name: reason for name, _, _, reason in lines if reason != "none"}
+
+    def calls(self):
+        return (self.folder / "calls").read_text().splitlines() if (self.folder / "calls").exists() else []
+
+
+@pytest.fixture
+def drained(collect, tmp_path, monkeypatch):  # noqa: F811
+    """A collector whose nodes a Slurm lists, and that Slurm."""
+    def make(nodes, *options, collector=(), reasons=()):
+        slurm = Slurm(tmp_path / "slurm")
+        monkeypatch.setenv("PATH", f"{slurm.folder}:{os.environ['PATH']}")
+        c = collect(nodes, *options, collector=("--source=slurm:", *collector))
+        slurm.list(c.fleet.names, reasons)
+        c.start()
+        c.wait_up(nodes)
+        judged(c)
+        return c, slurm
+    return make
+
+
+def lines(c):
+    request = urllib.request.Request(c.url + "/v1/fleet/drain", headers={"Accept": "text/plain"})
+    with urllib.request.urlopen(request, timeout=60) as response:
+        assert response.headers["Content-Type"].startswith("text/plain")
+        return response.read().decode()
+
+
+def suggested(c, action="drain"):
+    return [s["node"] for s in c.get("/v1/fleet/drain")["drain"]["suggestions"] if s["action"] == action]
+
+
+def measure(c, name):
+    at = c.fleet.names.index(name) + 1
+    body = json.dumps({"benchmark": "latency"}).encode()
+    with urllib.request.urlopen(f"http://127.1.{at // 256}.{at % 256}:{c.fleet.port}/v1/runs", body, timeout=20) as response:
+        return json.load(response)["id"]
+
+
+def test_the_collector_says_what_the_command_says(drained, tmp_path):
+    c, slurm = drained(100, *BAD, reasons={"node001": "numaprobe +5.0% l3", "node002": "disk; reboot"})
+    theirs = c.fleet.run("drain", "-w", c.fleet.all)
+    assert theirs.returncode == 7 and "scontrol update" in theirs.stdout
+    until(lambda: lines(c) == theirs.stdout, timeout=60)
+    document = c.get("/v1/fleet/drain")
+    assert (document["applied"], document["problem"]) == (False, "") and document["judged"] and document["slurm_read"]
+    own = c.fleet.json("drain", "-w", c.fleet.all, status=7)["drain"]
+    assert {**document["drain"], "evaluated": None} == {**own, "evaluated": None}
+    assert all(s["line"] in theirs.stdout for s in own["suggestions"])
+    assert suggested(c, "resume") == ["node001"], "one that is well again"
+    without = tmp_path / "none"
+    without.mkdir()
+    for path in (os.environ["PATH"], str(without)):
+        ours = run("fleet", "drain", env={"NUMAPROBE_FLEET": c.url, "PATH": path})
+        assert (ours.stdout, ours.stderr, ours.returncode) == (theirs.stdout, "", 7), "sinfo, else what the collector knows"
+    assert slurm.calls() == [], "nothing is executed"
+    assert run("fleet", "drain", "--fleet=" + c.url, "-o", "csv").returncode == 2
+
+
+def test_what_others_have_drained_is_left_alone(drained):
+    c, slurm = drained(100, *BAD)
+    first = until(lambda: suggested(c), timeout=60)
+    assert 1 <= len(first) <= 2, "2 % of a class"
+    [well, other] = [n["node"] for n in c.fleet.truth["world"]["nodes"] if not n["bad"]][50:52]
+    slurm.list(c.fleet.names, {first[0]: "maintenance", well: "numaprobe slow"})
+    c.process.send_signal(signal.SIGHUP)
+    until(lambda: suggested(c, "resume") == [well], timeout=60)
+    document = c.get("/v1/fleet/drain")["drain"]
+    assert {"node": first[0], "why": "other_reason", "reason": "maintenance"} in document["left_alone"]
+    assert first[0] not in suggested(c) and len(suggested(c)) == 1, "one that has our reason counts for the share"
+    assert c.node(first[0])["slurm_reason"] == "maintenance" and c.node(other)["slurm_reason"] == ""
+    assert slurm.calls() == []
+
+
+def test_without_slurm_nothing_is_suggested(collect):  # noqa: F811
+    c = collect(60, *BAD).start()
+    c.wait_up(60)
+    judged(c)
+    until(lambda: c.get("/v1/fleet/drain")["drain"]["left_alone"], timeout=60)
+    document = c.get("/v1/fleet/drain")
+    assert not document["drain"]["reasons_known"] and document["slurm_read"] is None and not document["drain"]["suggestions"]
+    assert {one["why"] for one in document["drain"]["left_alone"]} == {"not_known"}
+    assert c.node("node01")["slurm_reason"] is None
+
+
+def test_a_collector_that_has_not_judged_says_so(collect):  # noqa: F811
+    c = collect(1, "--faults=node1 refuses", collector=("--every=3600",)).start()
+    status, problem = c.problem("/v1/fleet/drain")
+    assert status == 503 and "not judged yet" in problem["detail"], problem
+
+
+def confirm(c, node):
+    """A run of the node that was measured later than its finding was opened, and is stored. Times of runs are whole seconds."""
+    opened = findings(c, f"?node={node}&what=outlier")[0]["opened"]
+    until(lambda: (measure(c, node), (newest := c.node(node)["newest"]) and newest > opened)[1], timeout=60)
+
+
+def test_applied_drains_are_few_and_each_has_its_reason(drained):
+    c, slurm = drained(100, *BAD)
+    until(lambda: len(suggested(c)) == 2 and len(findings(c, "?what=outlier")) >= 2, timeout=60)
+    for f in findings(c, "?what=outlier"):
+        confirm(c, f["node"])
+    assert slurm.calls() == [] and c.get("/v1/fleet/drain")["applied"] is False
+    c.stop()
+    c.options.append("--drain=apply")
+    c.start()
+    until(lambda: len(slurm.calls()) == 2, timeout=60)
+    assert c.get("/v1/fleet/drain")["applied"] is True
+    kept = until(lambda: len(k := [f for f in findings(c) if f["drained"]]) == 2 and k, timeout=60)
+    gone = slurm.reasons()
+    assert {f["node"] for f in kept} == set(gone) and all(re.fullmatch(r"numaprobe [+-][\d.]+% [\w.]+", r) for r in gone.values())
+    assert all(re.fullmatch(r"update NodeName=node\d+ State=DRAIN Reason=numaprobe \S+ \S+", call) for call in slurm.calls())
+    for f in kept:
+        assert re.search(rf'event=drained node={f["node"]} finding={f["id"]} reason="numaprobe [^"]*" by="drain = apply"', c.log.read_text())
+    table = run("fleet", "findings", env={"NUMAPROBE_FLEET": c.url, "COLUMNS": "200"}).stdout
+    assert table.count("; drained 20") == 2, table
+    c.process.send_signal(signal.SIGHUP)
+    until(lambda: not suggested(c), timeout=60)
+    # An administrator returns one to service. The finding is the same, and so it is not drained again.
+    node = kept[0]["node"]
+    slurm.list(c.fleet.names, {n: r for n, r in gone.items() if n != node})
+    c.process.send_signal(signal.SIGHUP)
+    until(lambda: node in suggested(c), timeout=60)
+    before = c.get("/v1/fleet/drain")["judged"]
+    measure(c, node)
+    until(lambda: c.get("/v1/fleet/drain")["judged"] != before, timeout=60)
+    assert len(slurm.calls()) == 2 and c.get("/v1/fleet/drain")["problem"] == ""
+
+
+def test_a_finding_that_a_person_knows_of_drains_nothing(drained):
+    c, slurm = drained(60, "--runs=8", "--bad=1", "--bad-percent=20", collector=("--drain=apply",))
+    f = found(c, "outlier")
+    assert put(c, f["id"], state="acknowledged", note="DIMM ordered")[0] == 200
+    confirm(c, f["node"])
+    before = judged(c)
+    measure(c, f["node"])
+    until(lambda: c.status()["findings"]["judged"] != before, timeout=60)
+    assert suggested(c) == [f["node"]] and slurm.calls() == []
+    assert put(c, f["id"], state="open")[0] == 200
+    until(lambda: (measure(c, f["node"]), slurm.calls())[1], timeout=60)
+    assert list(slurm.reasons()) == [f["node"]]
+
+
+def test_what_slurm_refuses_or_a_person_has_drained_meanwhile(drained):
+    c, slurm = drained(60, "--runs=8", "--bad=1", "--bad-percent=20", collector=("--drain=apply",))
+    f = found(c, "outlier")
+    # What the collector knows of Slurm is older than this.
+    slurm.list(c.fleet.names, {f["node"]: "a person's"})
+    problem = until(lambda: (measure(c, f["node"]), c.get("/v1/fleet/drain")["problem"])[1], timeout=60)
+    assert problem == f'{f["node"]}: it has the reason "a person\'s" already' and slurm.calls() == []
+    assert slurm.reasons() == {f["node"]: "a person's"}
+    assert not c.get(f"/v1/fleet/findings/{f['id']}")["drained"]
+
+
+def test_a_scontrol_that_fails_is_named(drained):
+    c, slurm = drained(60, "--runs=8", "--bad=1", "--bad-percent=20", collector=("--drain=apply",))
+    (slurm.folder / "broken").touch()
+    f = found(c, "outlier")
+    problem = until(lambda: (measure(c, f["node"]), c.get("/v1/fleet/drain")["problem"])[1], timeout=60)
+    assert problem.startswith(f'{f["node"]}: scontrol failed with status 1') and "Invalid user" in problem, problem
+    assert "event=drain node=" in c.log.read_text() and not c.get(f"/v1/fleet/findings/{f['id']}")["drained"]
+
+
+def test_apply_needs_slurm():
+    def check(*options):
+        done = subprocess.run([FLEETD, "--check-config", "--config=/dev/null", "--drain=apply", *options], capture_output=True,
+                              text=True, timeout=60)
+        return done.returncode, done.stderr
+    assert check("--nodes=n1") == (2, "numaprobe-fleetd: drain = apply needs Slurm as a source of nodes, which says what others "
+                                      "have drained: source = slurm:\n")
+    assert check("--nodes=n1", "--source=slurm:batch") == (0, "") and check("--from-slurm") == (0, "")
