@@ -112,7 +112,8 @@ static const struct number_member {
 
 void summary_writer_init(struct summary_writer *w)
 {
-    *w = (struct summary_writer){0};
+    w->layouts = w->runs = w->scratch = BUF_INIT;
+    w->n_layouts = w->n_runs = 0; // of `layout`, whose 24 KB need not be cleared for an empty page
     w->layouts_w = jsonw_to(&w->layouts);
     w->runs_w = jsonw_to(&w->runs);
 }

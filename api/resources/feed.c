@@ -20,18 +20,18 @@ enum {
 
 // after= beyond the end, or history_id= of another history, must not wait for numbers that will be
 // given to other runs.
-static int check_place(const struct request *q, int64_t after, int64_t last, const char *identity,
+static int check_place(const struct request *q, int64_t after, const struct store_feed *feed,
                        struct err *err)
 {
     const char *wanted = request_query(q, "history_id");
-    if (wanted && strcmp(wanted, identity) != 0)
+    if (wanted && strcmp(wanted, feed->history_id) != 0)
         return err_set(err, ERR_CONFLICT, "history_id",
-                       "this is a new history, %s; read it from after=0", identity);
-    if (after > last)
+                       "this is a new history, %s; read it from after=0", feed->history_id);
+    if (after > feed->last)
         return err_set(err, ERR_CONFLICT, "after",
                        "the feed ends at %lld. The database is another one, or was restored from "
                        "an older copy; read it from after=0",
-                       (long long)last);
+                       (long long)feed->last);
     return 0;
 }
 
@@ -90,43 +90,45 @@ static int feed_write_runs(const struct request *q, const struct asked *a, const
 }
 
 static int feed_send_whole(struct request *q, struct reply *r, const struct asked *a,
-                           const char *identity, int64_t last, const int64_t *ids, int n,
+                           const struct store_feed *feed, const int64_t *ids, int n,
                            struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
     int64_t next = a->after;
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);
-    jsonw_text(&w, "history_id", identity);
+    jsonw_text(&w, "history_id", feed->history_id);
     jsonw_i64(&w, "after", a->after);
     jsonw_array(&w, "runs");
     if (feed_write_runs(q, a, ids, n, &body, &w, &next, err) < 0)
         return -1;
     jsonw_end(&w);
-    next = n ? next : last; // what was deleted at the end is passed over
+    next = n ? next : feed->last; // what was deleted at the end is passed over
     jsonw_i64(&w, "next", next);
-    jsonw_i64(&w, "last", last);
-    jsonw_bool(&w, "more", next < last);
+    jsonw_i64(&w, "last", feed->last);
+    jsonw_bool(&w, "more", next < feed->last);
     jsonw_end(&w);
     return reply_json(r, 200, &body, err);
 }
 
 int feed_get(struct request *q, struct reply *r, struct err *err)
 {
-    CLEANUP_MEM char *identity = NULL;
     struct asked a;
-    int64_t ids[FEED_MAX], last;
-    int n;
-    if (read_asked(q, &a, err) < 0 ||
-        store_run_changes(api_of(q)->store, a.after, ids, (int)a.limit, &n, &last, err) < 0 ||
-        store_identity(api_of(q)->store, &identity, err) < 0 ||
-        check_place(q, a.after, last, identity, err) < 0)
+    struct store_feed feed;
+    int64_t ids[FEED_MAX];
+    int n = 0;
+    if (read_asked(q, &a, err) < 0 || store_feed(api_of(q)->store, &feed, err) < 0 ||
+        check_place(q, a.after, &feed, err) < 0)
+        return -1;
+    // Nearly every request of a collector ends here, with nothing new.
+    if (a.after < feed.last &&
+        store_run_changes(api_of(q)->store, a.after, ids, (int)a.limit, &n, err) < 0)
         return -1;
     if (!n && a.wait_s && !q->again)
         return reply_wait(r, &run_end, RUNNER_ANY_RUN, a.wait_s * 1000);
     reply_waited(r, q);
-    return a.summary ? summaries_feed(q, r, identity, a.after, last, ids, n, err)
-                     : feed_send_whole(q, r, &a, identity, last, ids, n, err);
+    return a.summary ? summaries_feed(q, r, a.after, &feed, ids, n, err)
+                     : feed_send_whole(q, r, &a, &feed, ids, n, err);
 }
 
 // Runs are written until the response has FEED_BYTES; so many are counted, or until it is clear
@@ -134,10 +136,10 @@ int feed_get(struct request *q, struct reply *r, struct err *err)
 void feed_work(const struct request *q, struct work *w, struct err *why)
 {
     struct asked a;
-    int64_t ids[FEED_MAX], last;
+    int64_t ids[FEED_MAX];
     int n;
-    if (read_asked(q, &a, why) < 0 ||
-        store_run_changes(api_of(q)->store, a.after, ids, (int)a.limit, &n, &last, why) < 0)
+    if (read_asked(q, &a, why) < 0 || a.after >= store_last_seq(api_of(q)->store) ||
+        store_run_changes(api_of(q)->store, a.after, ids, (int)a.limit, &n, why) < 0)
         return;
     if (a.summary)
         summaries_feed_work(q, w, ids, n, why);

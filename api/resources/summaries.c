@@ -41,10 +41,13 @@ static void summaries_fini(struct summaries *s)
     summary_values_fini(&s->values);
 }
 
-static void summaries_init(struct summaries *s, const struct request *q)
+static void summaries_init(struct summaries *s, const struct request *q,
+                           const struct store_feed *feed)
 {
-    *s = (struct summaries){0};
     summary_writer_init(&s->w);
+    s->values = (struct summary_values){0};
+    s->head = (struct summary_page){0};
+    snprintf(s->head.history_id, sizeof s->head.history_id, "%s", feed->history_id);
     snprintf(s->head.node, sizeof s->head.node, "%s", api_of(q)->machine->hostname);
     snprintf(s->head.version, sizeof s->head.version, "%s", NUMAPROBE_VERSION);
 }
@@ -75,22 +78,21 @@ static int summaries_send(struct summaries *s, struct reply *r, struct err *err)
     return reply_json(r, 200, &body, err);
 }
 
-int summaries_feed(struct request *q, struct reply *r, const char *identity, int64_t after,
-                   int64_t last, const int64_t *ids, int n, struct err *err)
+int summaries_feed(struct request *q, struct reply *r, int64_t after, const struct store_feed *feed,
+                   const int64_t *ids, int n, struct err *err)
 {
     struct summaries s CLEANUP(summaries_fini);
     int ended = 0;
-    summaries_init(&s, q);
-    snprintf(s.head.history_id, sizeof s.head.history_id, "%s", identity);
+    summaries_init(&s, q, feed);
     s.head.after = after;
-    s.head.last = last;
-    s.head.next = n ? after : last; // what was deleted at the end is passed over
+    s.head.last = feed->last;
+    s.head.next = n ? after : feed->last; // what was deleted at the end is passed over
     for (int i = 0; i < n && !ended && !summaries_full(&s); i++) {
         ended = add_one(q, &s, ids[i], true, &s.head.next, err);
         if (ended < 0)
             return -1;
     }
-    s.head.more = !ended && s.head.next < last;
+    s.head.more = !ended && s.head.next < feed->last;
     return summaries_send(&s, r, err);
 }
 
@@ -156,11 +158,10 @@ static int summaries_add_page(void *ctx, const int64_t *ids, int n, bool more, s
 int summaries_list(struct request *q, struct reply *r, const struct run_filter *f, struct err *err)
 {
     struct list_page p = {.q = q};
-    CLEANUP_MEM char *identity = NULL;
-    if (store_identity(api_of(q)->store, &identity, err) < 0)
+    struct store_feed feed;
+    if (store_feed(api_of(q)->store, &feed, err) < 0)
         return -1;
-    summaries_init(&p.s, q);
-    snprintf(p.s.head.history_id, sizeof p.s.head.history_id, "%s", identity);
+    summaries_init(&p.s, q, &feed);
     int rc = each_page(q, f, summaries_add_page, &p, err);
     if (rc == 0)
         rc = summaries_send(&p.s, r, err);

@@ -13,9 +13,9 @@ enum {
 int summaries_read_form(const struct request *q, bool *summary, struct err *err);
 
 // A page of the feed: runs ids[0…n) after seq `after`, up to the first whose metrics are not made
-// yet. `last` is the newest seq.
-int summaries_feed(struct request *q, struct reply *r, const char *identity, int64_t after,
-                   int64_t last, const int64_t *ids, int n, struct err *err);
+// yet.
+int summaries_feed(struct request *q, struct reply *r, int64_t after, const struct store_feed *feed,
+                   const int64_t *ids, int n, struct err *err);
 // A page of the list: those of the filter, or with ?per_benchmark=K the newest K of each benchmark.
 int summaries_list(struct request *q, struct reply *r, const struct run_filter *f, struct err *err);
 // What these cost.

@@ -472,12 +472,11 @@ int store_run_list_ranks(struct store *s, const struct run_filter *f, int64_t *r
 }
 
 int store_run_changes(struct store *s, int64_t after_seq, int64_t *ids, int most, int *n,
-                      int64_t *last, struct err *err)
+                      struct err *err)
 {
     CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_CHANGES];
     int row, count = 0;
-    if (runs_number(s->queries[Q_LAST_SEQ], last, err) < 0 ||
-        sq_bind(q, err, "ii", after_seq, (int64_t)most) < 0)
+    if (sq_bind(q, err, "ii", after_seq, (int64_t)most) < 0)
         return -1;
     while ((row = sq_step(q, err)) > 0 && count < most)
         ids[count++] = sqlite3_column_int64(q, 0);
@@ -539,7 +538,18 @@ int store_run_label(struct store *s, int64_t id, const char *label, struct err *
     return store_end(s, rc, err);
 }
 
-int store_identity(struct store *s, char **name, struct err *err)
+int store_feed(struct store *s, struct store_feed *out, struct err *err)
 {
-    return runs_text_of(s->queries[Q_IDENTITY], name, NULL, err);
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_FEED];
+    int row = sq_step(q, err);
+    if (row <= 0)
+        return row < 0 ? -1 : err_set(err, ERR_DAMAGED, "", "the database has no identity");
+    snprintf(out->history_id, sizeof out->history_id, "%s", sq_text(q, 0));
+    out->last = sqlite3_column_int64(q, 1);
+    return sq_row_whole(q, err);
+}
+
+int64_t store_last_seq(const struct store *s)
+{
+    return s->reader ? INT64_MAX : s->last_seq;
 }

@@ -49,12 +49,18 @@ int store_run_list(struct store *s, const struct run_filter *f,
 int store_run_list_ranks(struct store *s, const struct run_filter *f, int64_t *ranks,
                          struct err *err);
 
-// The name of this history, of 32 hexadecimal digits: a database begun anew has another. free()
-int store_identity(struct store *s, char **name, struct err *err);
-// Finished runs in the order of seq, after one: fills ids[0…*n), *n at most `most`. *last: the
-// newest seq given at all; a seq between that is missing was deleted.
+// The feed of finished runs, in the order of their seq.
+struct store_feed {
+    char history_id[33]; // 32 hexadecimal digits: a database begun anew has others
+    int64_t last;        // the newest seq given at all; one before it that is missing was deleted
+};
+int store_feed(struct store *s, struct store_feed *out, struct err *err);
+// Its `last` without a look at the database, for estimates. INT64_MAX: the process that writes
+// knows it.
+int64_t store_last_seq(const struct store *s);
+// Finished runs in the order of seq, after one: fills ids[0…*n), *n at most `most`.
 int store_run_changes(struct store *s, int64_t after_seq, int64_t *ids, int most, int *n,
-                      int64_t *last, struct err *err);
+                      struct err *err);
 int store_log_get(struct store *s, int64_t id, char **text, struct err *err); // free()
 // Numbers of the runs that store_run_list would give; ids has room for `limit` of them.
 int store_run_list_ids(struct store *s, const struct run_filter *f, int64_t *ids, int *n,

@@ -29,8 +29,7 @@ static const char *const sql[STORE_QUERIES] = {
                    "conditions = coalesce(?11, conditions), phases = ?12, "
                    "measured_ms = coalesce(measured_ms, started_ms, created_ms) WHERE id = ?1",
     [Q_NEXT_SEQ] = "UPDATE counter SET value = value + 1 WHERE name = 'seq' RETURNING value",
-    [Q_LAST_SEQ] = "SELECT value FROM counter WHERE name = 'seq'",
-    [Q_IDENTITY] = "SELECT name FROM identity",
+    [Q_FEED] = "SELECT name, (SELECT value FROM counter WHERE counter.name = 'seq') FROM identity",
     [Q_CHANGES] = "SELECT id FROM run WHERE seq > ?1 ORDER BY seq LIMIT ?2",
     [Q_TOUCH] = "UPDATE counter SET value = value WHERE name = 'seq'",
     [Q_CLOCK_STEPS] = "SELECT value FROM counter WHERE name = 'clock_steps'",
