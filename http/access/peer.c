@@ -57,15 +57,14 @@ static bool end_of(const struct sockaddr_storage *a, struct pair *p, uint16_t *p
     return true;
 }
 
-// Of an established connection seen from here, or of a listening socket, which has no far end.
-static bool read_pair(int fd, struct pair *p)
+// Of an established connection seen from here. far NULL: of a listening socket, which has none.
+static bool read_pair(int fd, const struct sockaddr_storage *far, struct pair *p)
 {
-    struct sockaddr_storage near = {0}, far = {0};
-    socklen_t n = sizeof near, m = sizeof far;
+    struct sockaddr_storage near = {0};
+    socklen_t n = sizeof near;
     *p = (struct pair){0};
-    if (getsockname(fd, (struct sockaddr *)&near, &n) < 0)
-        return false;
-    if (getpeername(fd, (struct sockaddr *)&far, &m) == 0 && !end_of(&far, p, &p->far_port, p->far))
+    if (getsockname(fd, (struct sockaddr *)&near, &n) < 0 ||
+        (far && !end_of(far, p, &p->far_port, p->far)))
         return false;
     return end_of(&near, p, &p->near_port, p->near);
 }
@@ -150,7 +149,7 @@ int peer_diag_open(int listening)
     struct inet_diag_msg found;
     CLEANUP_FD int fd =
         socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
-    if (fd < 0 || !read_pair(listening, &p) || !peer_ask(fd, &p, false, &found) ||
+    if (fd < 0 || !read_pair(listening, NULL, &p) || !peer_ask(fd, &p, false, &found) ||
         found.idiag_state != STATE_LISTEN)
         return -1;
     return steal_fd(&fd);
@@ -167,12 +166,12 @@ void peer_of_unix(struct peer *p, int fd)
     snprintf(p->text, sizeof p->text, known ? "uid:%u" : "?", (unsigned)p->uid);
 }
 
-void peer_of_tcp(struct peer *p, int diag, int fd)
+void peer_of_tcp(struct peer *p, int diag, int fd, const struct sockaddr_storage *far)
 {
     char address[INET6_ADDRSTRLEN] = "?";
     struct pair ends;
     *p = (struct peer){.uid = PEER_NO_UID, .client = peer_number(OF_LOOPBACK, 0), .text = "?"};
-    if (!read_pair(fd, &ends) || !ends.far_port)
+    if (!read_pair(fd, far, &ends) || !ends.far_port)
         return;
     inet_ntop(ends.family, ends.far, address, sizeof address);
     snprintf(p->text, sizeof p->text, "%s", address);

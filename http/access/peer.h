@@ -26,8 +26,9 @@ struct peer {
 int peer_diag_open(int listening);
 
 void peer_of_unix(struct peer *p, int fd);
-// Never blocks. `diag` may be -1. A client that has closed its socket has no account.
-void peer_of_tcp(struct peer *p, int diag, int fd);
+// Never blocks. `diag` may be -1; `far` is the address that accept() gave. A client that has closed
+// its socket has no account.
+void peer_of_tcp(struct peer *p, int diag, int fd, const struct sockaddr_storage *far);
 
 // The client's number where only its address is known; all of loopback is one client.
 uint64_t peer_client_of_address(const struct sockaddr_storage *a);

@@ -73,6 +73,7 @@ static bool arrival_is_paced(const struct listener *l, const struct arrival *a)
 static void give(struct listener *l, struct arrival *a, const struct sockaddr *from, socklen_t n)
 {
     TAILQ_INSERT_TAIL(&l->given, a, entry);
+    l->touched = true;
     MHD_add_connection(l->mhd, a->fd, from, n);
 }
 
@@ -247,7 +248,7 @@ static void pause_accepting(struct listener *l, int64_t ms)
 }
 
 // True: it is held, or refused.
-static bool arrive(struct listener *l, int fd, const struct sockaddr *from, socklen_t n)
+static bool arrive(struct listener *l, int fd, const struct sockaddr_storage *from, socklen_t n)
 {
     struct arrival *a = calloc(1, sizeof *a);
     if (!a) {
@@ -256,17 +257,17 @@ static bool arrive(struct listener *l, int fd, const struct sockaddr *from, sock
     }
     *a = (struct arrival){.fd = fd, .scope = scope_of(l, fd)};
     if (*l->socket.host)
-        peer_of_tcp(&a->peer, l->diag, fd);
+        peer_of_tcp(&a->peer, l->diag, fd, from);
     else
         peer_of_unix(&a->peer, fd);
     if (!arrival_is_paced(l, a)) {
-        give(l, a, from, n);
+        give(l, a, (const struct sockaddr *)from, n);
         return false;
     }
     arrival_charge(l, a, SHARE_ARRIVAL_US);
     if (!must_be_held(l, a)) {
         arrival_charge(l, a, SHARE_LINE_US + (l->socket.tls ? SHARE_TLS_US : 0));
-        give(l, a, from, n);
+        give(l, a, (const struct sockaddr *)from, n);
         return false;
     }
     if (!hold(l, a)) {
@@ -294,7 +295,7 @@ static void on_incoming(void *ctx, uint32_t events)
         socklen_t n = sizeof from;
         int fd = accept4(l->socket.fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
-            held |= arrive(l, fd, (struct sockaddr *)&from, n);
+            held |= arrive(l, fd, &from, n);
             continue;
         }
         if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)

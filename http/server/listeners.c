@@ -85,10 +85,12 @@ static void on_message(void *ctx, const char *fmt, va_list ap)
     log_event(LOG_LVL_DEBUG, "http", "text=\"%s\"", text);
 }
 
+// The daemons run before the next wait.
 static void on_ready(void *ctx, uint32_t events)
 {
-    (void)ctx;
-    (void)events; // the daemons run before the next wait
+    struct listener *l = ctx;
+    (void)events;
+    l->touched = true;
 }
 
 // From 1.0 on the library refuses by itself what check_head() refuses for older ones.

@@ -41,6 +41,8 @@ struct listener {
     int most;                       // of n, since memory was given back
     struct connections connections; // all connections
     struct loop_watch *watch;       // of mhd
+    bool touched;                   // mhd has something to do since it ran
+    int64_t due_ms;                 // monotonic: it has in any case
     struct loop_watch *incoming;    // of the socket; NULL while none is accepted
     struct loop_timer *pause;
     bool resting;                        // until `pause` has ended

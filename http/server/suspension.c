@@ -29,6 +29,7 @@ void server_wake_some(struct server *s)
         s->waking = x->next_waking;
         if (!s->waking)
             s->waking_end = &s->waking;
+        x->listener->touched = true;
         MHD_resume_connection(x->mhd);
     }
 }

@@ -66,6 +66,13 @@ static int connect_to(const struct way *w, uint16_t port)
     return connect(fd, (struct sockaddr *)&a, n) < 0 ? -1 : fd;
 }
 
+static int accept_from(int listening, struct sockaddr_storage *far)
+{
+    socklen_t n = sizeof *far;
+    *far = (struct sockaddr_storage){0};
+    return accept(listening, (struct sockaddr *)far, &n);
+}
+
 // A client of another account, until the pipe ends.
 static pid_t connect_as(uid_t uid, const struct way *w, uint16_t port, const int until[2])
 {
@@ -83,14 +90,15 @@ static void of_another(const struct way *w, int listening, int diag, uint16_t po
 {
     enum { STRANGER = 12345 };
     int ends[2];
+    struct sockaddr_storage far;
     struct peer p;
     if (geteuid() != 0 || pipe(ends) < 0) {
         SKIP("needs root to be another account");
         return;
     }
     pid_t pid = connect_as(STRANGER, w, port, ends);
-    int fd = accept(listening, NULL, NULL);
-    peer_of_tcp(&p, diag, fd);
+    int fd = accept_from(listening, &far);
+    peer_of_tcp(&p, diag, fd, &far);
     CHECK(p.uid == STRANGER && !peer_is_ours(&p), "%s: the account of another: %s", w->what,
           p.text);
     close(ends[0]);
@@ -102,6 +110,7 @@ static void of_another(const struct way *w, int listening, int diag, uint16_t po
 static void try_way(const struct way *w)
 {
     uint16_t port = 0;
+    struct sockaddr_storage far;
     struct peer p, gone;
     int listening = listen_at(w, &port);
     if (listening < 0) {
@@ -109,18 +118,18 @@ static void try_way(const struct way *w)
         return;
     }
     int diag = peer_diag_open(listening), client = connect_to(w, port);
-    int fd = accept(listening, NULL, NULL);
+    int fd = accept_from(listening, &far);
     if (diag < 0) {
         SKIP("%s: the kernel names no accounts here", w->what);
         return;
     }
-    peer_of_tcp(&p, diag, fd);
+    peer_of_tcp(&p, diag, fd, &far);
     CHECK(p.uid == geteuid() && peer_is_ours(&p), "%s: our own account: %s", w->what, p.text);
     close(client);
-    peer_of_tcp(&gone, diag, fd);
+    peer_of_tcp(&gone, diag, fd, &far);
     CHECK(gone.uid == PEER_NO_UID && !peer_is_ours(&gone) && gone.client != p.client,
           "%s: closed, it is nobody's, and never root's: %s", w->what, gone.text);
-    peer_of_tcp(&gone, -1, fd);
+    peer_of_tcp(&gone, -1, fd, &far);
     CHECK(gone.uid == PEER_NO_UID, "%s: nor where the kernel cannot be asked", w->what);
     close(fd);
     of_another(w, listening, diag, port);
@@ -133,12 +142,13 @@ static void cost(void)
 {
     enum { TIMES = 1000 };
     uint16_t port = 0;
+    struct sockaddr_storage far;
     struct peer p;
     int listening = listen_at(&ways[0], &port), diag = peer_diag_open(listening);
-    int client = connect_to(&ways[0], port), fd = accept(listening, NULL, NULL);
+    int client = connect_to(&ways[0], port), fd = accept_from(listening, &far);
     uint64_t begin = clock_mono_ns();
     for (int i = 0; i < TIMES; i++)
-        peer_of_tcp(&p, diag, fd);
+        peer_of_tcp(&p, diag, fd, &far);
     printf("# a look-up takes %.1f us\n", (double)(clock_mono_ns() - begin) / 1e3 / TIMES);
     close(client);
     close(fd);
@@ -157,7 +167,7 @@ static void no_socket(void)
           "of whom the kernel says nothing may do nothing");
     peer_of_unix(&p, ends[0]);
     CHECK(p.uid == PEER_NO_UID && !peer_is_ours(&p), "and is nobody");
-    peer_of_tcp(&p, -1, ends[0]);
+    peer_of_tcp(&p, -1, ends[0], &(struct sockaddr_storage){0});
     CHECK(p.uid == PEER_NO_UID && !peer_is_ours(&p), "over TCP too");
 }
 
