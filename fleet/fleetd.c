@@ -22,6 +22,7 @@
 #include "fleet/judging_main.h"
 #include "fleet/reading_main.h"
 #include "fleet/routes.h"
+#include "fleet/services/gzip.h"
 #include "fleet/services/services.h"
 #include "fleet/settings/config.h"
 #include "fleet/store/transfer.h"
@@ -154,7 +155,8 @@ static int fleetd_serve(struct fleetd *d, struct err *err)
         return -1;
     struct http_config config = http_settings_config(&d->config.http);
     config.n_passed = service_fds(d->manager, &config.passed);
-    d->service = (struct http_service){.routes = fleet_routes, .context = d, .jobs = &reading_jobs};
+    d->service = (struct http_service){
+        .routes = fleet_routes, .context = d, .jobs = &reading_jobs, .gzip = gzip_pack};
     d->server = server_new(d->loop, &d->service, &access, &config, err);
     if (!d->server)
         return -1;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "fleet/routes.h"
 #include "fleet/services/class_metrics.h"
+#include "fleet/services/gzip.h"
 #include "fleet/services/services.h"
 #include "http/server/worker_process.h"
 
@@ -41,6 +42,7 @@ int reading_main(int argc, char **argv)
     if (!worker_process_limit() || argc != 3)
         return 2;
     struct reading r = {.where = argv[2]};
-    const struct http_service service = {.routes = fleet_routes, .context = &r.services};
+    const struct http_service service = {
+        .routes = fleet_routes, .context = &r.services, .gzip = gzip_pack};
     return worker_process_run(&service, reading_reply, &r);
 }

@@ -28,6 +28,7 @@ run|openmpi-bin|mpirun starts the ranks
 run|numactl|binds each rank to its core and memory
 run|curl|for the examples
 build|libzstd-dev|compresses whole runs in the fleet collector
+build|zlib1g-dev|compresses the collector's responses for browsers
 fleet|libpq-dev|the fleet collector's client of PostgreSQL (the build does without)
 image|libcjson1|reads JSON
 image|libmd0|SHA-256
@@ -39,6 +40,7 @@ image|12:libgnutls30 13:libgnutls30t64|certificates of clients
 image|12:libcurl4 13:libcurl4t64|the command line's HTTP client
 image-node|12:libopenmpi3 13:libopenmpi40|what the ranks are linked with
 image-fleet|libzstd1|whole runs that the collector keeps
+image-fleet|zlib1g|the collector's responses for browsers
 image-fleet|libpq5|the collector's client of PostgreSQL
 image-fleet|curl|the image's health check
 test|python3-pytest|runs the tests against the real daemon

@@ -24,6 +24,7 @@ struct worker_answer {
     struct err err; // code ERR_NONE: there is a body
     int status;
     bool store, standalone;
+    bool coded, gzip; // it may be compressed for clients that prefer it so; and it is
     int retry_after_s;
     size_t bytes;
     char type[96], etag[24], location[48], next[320];

@@ -69,6 +69,7 @@ void reply_answer(struct reply *r, struct ready_answer *a)
     answer_unref(r->answer);
     r->kind = REPLY_WHOLE;
     r->answer = a;
+    r->gzip = a->head.gzip;
     r->status = a->head.status;
     r->type = a->head.type;
     r->store = a->head.store;
@@ -140,6 +141,7 @@ void reply_problem(struct reply *r, const struct request *q, const struct err *e
         r->type = "application/problem+json";
     }
     r->file = NULL;
+    r->gzip = false;
     shared_body_unref(steal_ptr(&r->shared));
     answer_unref(steal_ptr(&r->answer));
     r->store = false;

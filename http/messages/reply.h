@@ -34,7 +34,7 @@ struct reply {
     const char *type;            // a constant
     struct buf body;             // owned
     const struct embedded *file; // instead of body: part of the program
-    bool gzip;                   // of file, its compressed bytes are sent
+    bool gzip;                   // of file or answer, its compressed bytes are sent
     struct shared_body *shared;  // instead of body: a reference of its own
     struct ready_answer *answer; // instead of body: made by a worker; a reference of its own
     bool store;                  // may be kept by the client if it asks again (ETag)

@@ -31,6 +31,9 @@ struct http_service {
     bool (*is_measuring)(void *context);
     const char *measuring;          // why they do not: "a run is being measured"
     const struct job_service *jobs; // NULL: everything is done in the loop
+    // Compresses what a worker makes in the format gzip, for clients that prefer it so: appends it
+    // to `out`. False: it cannot. NULL: it is sent as it is.
+    bool (*gzip)(const void *data, size_t n, struct buf *out);
 };
 
 static inline bool service_is_measuring(const struct http_service *s)

@@ -52,6 +52,8 @@ static const char *varies_by(const struct reply *r)
 {
     if (r->file)
         return r->file->gzip ? "Accept-Encoding" : NULL;
+    if (r->answer && r->answer->head.coded)
+        return "Accept, Accept-Encoding";
     return r->store ? "Accept" : NULL;
 }
 
@@ -73,7 +75,7 @@ static bool add_headers(struct MHD_Response *m, const struct exchange *x, const 
         {"Cache-Control", cache_control(r, etag)},
         {"ETag", etag},
         {"Vary", varies_by(r)},
-        {"Content-Encoding", r->file && r->gzip ? "gzip" : NULL},
+        {"Content-Encoding", r->gzip ? "gzip" : NULL},
         {"Allow", r->allow},
         {"WWW-Authenticate", r->status == 401 ? "Bearer realm=\"numaprobe\"" : NULL},
         {"Location", r->location},

@@ -11,13 +11,35 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "http/messages/service.h"
 
 // What else a client says of itself changes no answer.
 static const char *const headers_sent[] = {"Accept", "Content-Type"};
+static const char coding_header[] = "Accept-Encoding";
+enum { HEADERS_SENT = COUNT_OF(headers_sent) + 1 };
 
 static void worker_message_add_text(struct buf *out, const char *text)
 {
     buf_add(out, text, strlen(text) + 1);
+}
+
+// How many were added. Codings are said in one way, in however many a client can say them.
+static int worker_message_add_headers(struct buf *out, const struct request *q)
+{
+    int n = 0;
+    for (size_t i = 0; i < COUNT_OF(headers_sent); i++) {
+        const char *value = request_header(q, headers_sent[i]);
+        if (!value)
+            continue;
+        worker_message_add_text(out, headers_sent[i]);
+        worker_message_add_text(out, value);
+        n++;
+    }
+    if (!q->service->gzip || !request_prefers_gzip(q))
+        return n;
+    worker_message_add_text(out, coding_header);
+    worker_message_add_text(out, "gzip");
+    return n + 1;
 }
 
 int worker_question_write(const struct request *q, int kind, int64_t version, struct buf *out,
@@ -33,14 +55,7 @@ int worker_question_write(const struct request *q, int kind, int64_t version, st
         worker_message_add_text(out, q->query[i].name);
         worker_message_add_text(out, q->query[i].value);
     }
-    for (size_t i = 0; i < COUNT_OF(headers_sent); i++) {
-        const char *value = request_header(q, headers_sent[i]);
-        if (!value)
-            continue;
-        worker_message_add_text(out, headers_sent[i]);
-        worker_message_add_text(out, value);
-        head.n_headers++;
-    }
+    head.n_headers = worker_message_add_headers(out, q);
     if (!buf_ok(out))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the request");
     head.text_bytes = out->len - sizeof head;
@@ -78,7 +93,7 @@ int worker_question_read(const char *packet, size_t n, struct worker_question *h
         return err_set(err, ERR_INTERNAL, "", "the question is too short");
     memcpy(head, packet, sizeof *head);
     if (head->n_query < 0 || head->n_query > HTTP_QUERY_MAX || head->n_headers < 0 ||
-        head->n_headers > (int)COUNT_OF(headers_sent))
+        head->n_headers > HEADERS_SENT)
         return err_set(err, ERR_INTERNAL, "", "the question is invalid");
     q->method = next_text(&at, end);
     q->path = next_text(&at, end);

@@ -37,8 +37,32 @@ bool worker_process_limit(void)
     return child_limit_memory(WORKER_MEMORY);
 }
 
-static int worker_process_take_body(struct reply *r, struct worker_answer *a, struct err *err)
+enum {
+    GZIP_LEAST = 4096,   // fewer bytes are three packets as they are
+    GZIP_MOST = 1 << 20, // 10 ms: what is larger is for programs, which request no coding
+};
+
+// True: `packed` has the body, and it is smaller.
+static bool worker_process_compress(const struct request *q, const char *data, size_t n,
+                                    struct buf *packed)
 {
+    return q->service->gzip && request_prefers_gzip(q) && n >= GZIP_LEAST && n <= GZIP_MOST &&
+           q->service->gzip(data, n, packed) && buf_ok(packed) && packed->len < n;
+}
+
+// The etag of a body that is compressed is another one.
+static void worker_process_mark(struct worker_answer *a)
+{
+    size_t n = strlen(a->etag);
+    a->gzip = true;
+    if (n)
+        snprintf(a->etag + n - 1, sizeof a->etag - n + 1, "-gz\"");
+}
+
+static int worker_process_take_body(const struct request *q, struct reply *r,
+                                    struct worker_answer *a, struct err *err)
+{
+    CLEANUP_BUF struct buf packed = BUF_INIT;
     size_t n;
     const char *data = reply_bytes(r, &n);
     if (r->kind != REPLY_WHOLE)
@@ -47,11 +71,17 @@ static int worker_process_take_body(struct reply *r, struct worker_answer *a, st
     a->store = r->store;
     a->standalone = r->standalone;
     a->retry_after_s = r->retry_after_s;
-    a->bytes = n;
+    a->coded = q->service->gzip;
     snprintf(a->type, sizeof a->type, "%s", r->type);
     memcpy(a->location, r->location, sizeof a->location);
     memcpy(a->next, r->next, sizeof a->next);
     reply_etag(r, a->etag, sizeof a->etag);
+    if (worker_process_compress(q, data, n, &packed)) {
+        worker_process_mark(a);
+        data = packed.data;
+        n = packed.len;
+    }
+    a->bytes = n;
     return worker_file(data, n, err);
 }
 
@@ -59,7 +89,7 @@ int worker_process_reply(struct request *q, struct worker_answer *a, struct err 
 {
     CLEANUP(reply_fini) struct reply r = {0};
     q->again = true; // it has waited, if it was to wait
-    return dispatch_try(q, &r, err) < 0 ? -1 : worker_process_take_body(&r, a, err);
+    return dispatch_try(q, &r, err) < 0 ? -1 : worker_process_take_body(q, &r, a, err);
 }
 
 int worker_process_run(const struct http_service *s, worker_answer_fn *answer, void *ctx)

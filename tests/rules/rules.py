@@ -51,6 +51,7 @@ DOORS = {
     r"curl/.*\.h": {"fetch"},
     r"libpq-fe\.h": {"fleet"},
     r"zstd\.h": {"fleet"},
+    r"zlib\.h": {"fleet"},
     r"(cjson/)?cJSON\.h": {"base"},
     r"sha256\.h": {"model"},
 }

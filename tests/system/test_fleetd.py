@@ -121,6 +121,21 @@ def names_of(runs):
     return found
 
 
+def test_what_is_read_from_the_history_is_compressed_for_clients_that_prefer_it(collect):
+    c = collect(40, "--runs=3").start()
+    c.wait_up(40)
+
+    def ask(path, coding):
+        with urllib.request.urlopen(urllib.request.Request(c.url + path, headers={"Accept-Encoding": coding}), timeout=60) as r:
+            return r.headers["Content-Encoding"], r.headers["Vary"], r.read()
+    large, small = "/v1/fleet/runs?form=summary&newest=3", "/v1/fleet/classes"
+    coding, vary, packed = ask(large, "br;q=0.5, gzip")
+    plain = ask(large, "identity")
+    assert coding == "gzip" and vary == "Accept, Accept-Encoding" and len(packed) < len(plain[2]) / 2
+    assert plain[:2] == (None, vary) and json.loads(gzip.decompress(packed))["runs"] == json.loads(plain[2])["runs"]
+    assert ask(large, "deflate, gzip;q=0")[0] is None and ask(small, "gzip")[0] is None, "a small one stays as it is"
+
+
 def test_tiles_and_metrics_say_what_the_verdict_says(collect):
     c = collect(60, "--classes=2", "--runs=8", "--bad=2", "--faults=node07 refuses").start()
     c.wait_up(59)
