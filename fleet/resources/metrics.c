@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/peers/interned.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/exposition.h"
@@ -178,79 +179,116 @@ int fleetd_metrics(struct request *q, struct reply *r, struct err *err)
 
 // A node as a target: "http://10.0.0.1:7780/x" is 10.0.0.1:7780 with the scheme http.
 struct target {
-    const char *labels[3]; // scheme, class, partition; borrowed
-    const char *host;
-    int n; // bytes of it
+    const char *host; // borrowed
+    int n;            // bytes of it
+    int next;         // target of the same group; -1: none
 };
-static const char *const target_labels[] = {"__scheme__", "class", "partition"};
+
+// Targets with the same labels, so that ten thousand take 0.2 MB.
+enum target_label { TARGET_SCHEME, TARGET_CLASS, TARGET_PARTITION, TARGET_LABELS };
+static const char *const target_labels[TARGET_LABELS] = {"__scheme__", "class", "partition"};
+
+struct target_group {
+    const char *labels[TARGET_LABELS]; // borrowed
+    int first, last;                   // of its targets
+};
+
+struct targets {
+    struct target *list;         // owned
+    struct target_group *groups; // owned
+    int n;
+    struct interned keys; // of the groups
+};
+
+static void targets_fini(struct targets *t)
+{
+    free(t->list);
+    free(t->groups);
+    interned_fini(&t->keys);
+}
 
 static int by_labels(const void *a, const void *b)
 {
-    const struct target *x = a, *y = b;
+    const struct target_group *x = a, *y = b;
     int order = 0;
-    for (size_t i = 0; i < COUNT_OF(target_labels) && !order; i++)
+    for (int i = 0; i < TARGET_LABELS && !order; i++)
         order = strcmp(x->labels[i], y->labels[i]);
-    return order ? order : strcmp(x->host, y->host);
+    return order;
 }
 
-static bool target_like(const struct target *x, const struct target *y)
+// The group of these labels, which is a new one if there is none yet. NULL: no memory.
+static struct target_group *target_group_of(struct targets *t, const struct target_group *like,
+                                            struct err *err)
 {
-    for (size_t i = 0; i < COUNT_OF(target_labels); i++)
-        if (strcmp(x->labels[i], y->labels[i]) != 0)
-            return false;
-    return true;
+    char key[sizeof((struct polled *)NULL)->partitions + sizeof((struct polled *)NULL)->class_hint +
+             16];
+    int before = t->keys.n;
+    snprintf(key, sizeof key, "%s\n%s\n%s", like->labels[TARGET_SCHEME], like->labels[TARGET_CLASS],
+             like->labels[TARGET_PARTITION]);
+    int at = interned_add(&t->keys, key, err);
+    if (at == before)
+        t->groups[at] = *like;
+    return at < 0 ? NULL : &t->groups[at];
 }
 
-static bool target_of(const struct polled *n, struct target *t)
+// In the order of the nodes, and of `classes`, which is searched from where it was left.
+static int targets_add(struct targets *t, const struct polled *n, struct class_search *classes,
+                       struct err *err)
 {
     const char *base = n->base[n->at_base], *host = strstr(base, "://");
-    const char *class = class_metrics_of(n->name);
+    const char *class = class_metrics_next(classes, n->name);
     if (n->state == NODE_GONE || node_asleep(n) || !host)
-        return false;
+        return 0;
     host += strlen("://");
-    *t = (struct target){{str_starts(base, "https:") ? "https" : "http",
-                          class ? class : n->class_hint, n->partitions},
-                         host,
-                         (int)strcspn(host, "/")};
-    return true;
+    const struct target_group like = {{str_starts(base, "https:") ? "https" : "http",
+                                       class ? class : n->class_hint, n->partitions},
+                                      t->n,
+                                      t->n};
+    struct target_group *group = target_group_of(t, &like, err);
+    if (!group)
+        return -1;
+    if (group->first != t->n)
+        t->list[group->last].next = t->n;
+    group->last = t->n;
+    t->list[t->n++] = (struct target){host, (int)strcspn(host, "/"), -1};
+    return 0;
 }
 
-// Those with the same labels are one group, so that ten thousand take 0.2 MB.
-static void write_groups(const struct target *list, int n, struct jsonw *w)
+static void write_group(const struct targets *t, const struct target_group *g, struct jsonw *w)
 {
     char text[sizeof((struct polled *)NULL)->base[0]];
-    for (int i = 0; i < n;) {
-        const struct target *first = &list[i];
-        bool same = true;
-        jsonw_object(w, NULL);
-        jsonw_array(w, "targets");
-        for (; same; same = ++i < n && target_like(&list[i], first)) {
-            snprintf(text, sizeof text, "%.*s", list[i].n, list[i].host);
-            jsonw_text(w, NULL, text);
-        }
-        jsonw_end(w);
-        jsonw_object(w, "labels");
-        for (size_t k = 0; k < COUNT_OF(target_labels); k++)
-            jsonw_text(w, target_labels[k], first->labels[k]);
-        jsonw_end(w);
-        jsonw_end(w);
+    jsonw_object(w, NULL);
+    jsonw_array(w, "targets");
+    for (int i = g->first; i >= 0; i = t->list[i].next) {
+        snprintf(text, sizeof text, "%.*s", t->list[i].n, t->list[i].host);
+        jsonw_text(w, NULL, text);
     }
+    jsonw_end(w);
+    jsonw_object(w, "labels");
+    for (int i = 0; i < TARGET_LABELS; i++)
+        jsonw_text(w, target_labels[i], g->labels[i]);
+    jsonw_end(w);
+    jsonw_end(w);
 }
 
 int fleetd_sd(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct jsonw w = jsonw_to(&body);
-    int n, known = 0;
+    struct class_search classes = {0};
+    int n;
     struct polled *const *nodes = poller_nodes(fleet_of(q)->poller, &n);
-    CLEANUP_MEM struct target *list = calloc((size_t)n + 1, sizeof *list);
-    if (!list)
+    struct targets t CLEANUP(targets_fini) = {calloc((size_t)n + 1, sizeof *t.list),
+                                              calloc((size_t)n + 1, sizeof *t.groups)};
+    if (!t.list || !t.groups)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for %d targets", n);
     for (int i = 0; i < n; i++)
-        known += target_of(nodes[i], &list[known]);
-    qsort(list, (size_t)known, sizeof *list, by_labels);
+        if (targets_add(&t, nodes[i], &classes, err) < 0)
+            return -1;
+    qsort(t.groups, (size_t)t.keys.n, sizeof *t.groups, by_labels);
     jsonw_array(&w, NULL);
-    write_groups(list, known, &w);
+    for (int i = 0; i < t.keys.n; i++)
+        write_group(&t, &t.groups[i], &w);
     jsonw_end(&w);
     return reply_json(r, 200, &body, err);
 }

@@ -309,15 +309,10 @@ const char *class_metrics_text(void)
     return kept.image ? kept.image : "";
 }
 
-static int by_pair_name(const void *name, const void *pair)
+const char *class_metrics_next(struct class_search *s, const char *node)
 {
-    return strcmp(name, *(const char *const *)pair);
-}
-
-const char *class_metrics_of(const char *node)
-{
-    const char *const *found =
-        kept.nodes ? bsearch(node, kept.texts, kept.nodes, 2 * sizeof *kept.texts, by_pair_name)
-                   : NULL;
-    return found ? found[1] : NULL;
+    int order = -1;
+    while (s->at < kept.nodes && (order = strcmp(kept.texts[2 * s->at], node)) < 0)
+        s->at++;
+    return order == 0 ? kept.texts[2 * s->at + 1] : NULL;
 }

@@ -31,4 +31,9 @@ void class_metrics_missed(void);
 bool class_metrics_fresh(int64_t version);
 // In the form of base/exposition.h; "": none yet.
 const char *class_metrics_text(void);
-const char *class_metrics_of(const char *node); // hash of its class; NULL: not known
+// The hash of the class of each of many nodes, which are given in the order of strcmp(). {0} at the
+// beginning. NULL: not known.
+struct class_search {
+    size_t at;
+};
+const char *class_metrics_next(struct class_search *s, const char *node);
