@@ -32,7 +32,10 @@
 #include "base/str.h"
 
 enum {
-    TURN_EVENTS = 128, // sockets served per turn; more of them make the next turn start at once
+    // A turn serves so many sockets and begins so many requests, 50 us each. Where there are more,
+    // the next turn starts at once: a loop that has other work does that between them.
+    TURN_EVENTS = 16,
+    TURN_BEGINS = 16,
     HEADERS_MAX = COUNT_OF(((struct fetch_request *)0)->headers),
     WAIT_MS = 1000, // fetch_run looks at its flag so often
 };
@@ -194,6 +197,19 @@ static void set_functions(struct transfer *t)
     curl_easy_setopt(t->curl, CURLOPT_XFERINFODATA, t);
 }
 
+// One bundle is trusted, the one that is named or the system's, and not the system's folder of
+// certificates beside it. libcurl keeps a bundle that it has read only where there is no folder,
+// and else it reads the system's 140 certificates for each connection.
+static void set_bundle(struct transfer *t, const char *named)
+{
+    const char *builtin = NULL;
+    curl_easy_getinfo(t->curl, CURLINFO_CAINFO, &builtin);
+    if (*named)
+        set_text(t, CURLOPT_CAINFO, named);
+    if (*named || builtin)
+        set_text(t, CURLOPT_CAPATH, NULL);
+}
+
 static void set_trust(struct transfer *t)
 {
     const struct fetch_tls none = {0}, *tls = t->q->tls ? t->q->tls : &none;
@@ -201,8 +217,7 @@ static void set_trust(struct transfer *t)
         set_long(t, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
         set_text(t, CURLOPT_XOAUTH2_BEARER, t->q->token);
     }
-    if (tls->cacert && *tls->cacert)
-        set_text(t, CURLOPT_CAINFO, tls->cacert);
+    set_bundle(t, tls->cacert ? tls->cacert : "");
     if (tls->cert && *tls->cert)
         set_text(t, CURLOPT_SSLCERT, tls->cert);
     if (tls->key && *tls->key)
@@ -253,7 +268,8 @@ static bool transfer_set(struct transfer *t, const struct fetch_request *q,
 static void transfer_reset(struct transfer *t)
 {
     CURL *curl = t->curl;
-    curl_easy_reset(curl);
+    if (curl)
+        curl_easy_reset(curl);
     curl_slist_free_all(t->headers);
     fetch_response_free(&t->out);
     *t = (struct transfer){.curl = curl};
@@ -450,15 +466,13 @@ static int epoll_watch(const struct fetch *f, int fd)
     return fd < 0 ? -1 : epoll_ctl(f->epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
+// Their handles are made when they are needed first: a fleet may be smaller than the limit.
 static bool make_transfers(struct fetch *f)
 {
     f->transfers = calloc((size_t)f->in_flight, sizeof *f->transfers);
     for (int i = 0; f->transfers && i < f->in_flight; i++) {
-        struct transfer *t = &f->transfers[i];
-        if (!(t->curl = curl_easy_init()))
-            return false;
-        t->next = f->free;
-        f->free = t;
+        f->transfers[i].next = f->free;
+        f->free = &f->transfers[i];
     }
     return f->transfers && (f->multi = curl_multi_init());
 }
@@ -530,6 +544,13 @@ static struct call *call_new(const struct fetch_request *q)
     return c;
 }
 
+// The next turn starts at once if something is queued that can begin.
+static void fetch_kick(struct fetch *f)
+{
+    if (f->first && f->free && !f->kicked)
+        f->kicked = eventfd_write(f->kick, 1) == 0;
+}
+
 int fetch_start(struct fetch *f, const struct fetch_request *q, fetch_done *fn, void *ctx,
                 struct err *err)
 {
@@ -549,8 +570,7 @@ int fetch_start(struct fetch *f, const struct fetch_request *q, fetch_done *fn, 
         f->first = c;
     f->last = c;
     f->unfinished++;
-    if (f->free && !f->kicked)
-        f->kicked = eventfd_write(f->kick, 1) == 0;
+    fetch_kick(f);
     return 0;
 }
 
@@ -587,19 +607,25 @@ static void transfer_end(struct fetch *f, struct transfer *t)
     call_end(f, c, &r);
 }
 
+static bool transfer_begin(struct fetch *f, struct transfer *t)
+{
+    return (t->curl || (t->curl = curl_easy_init())) && transfer_set(t, &t->call->q, &f->limits) &&
+           curl_multi_add_handle(f->multi, t->curl) == CURLM_OK;
+}
+
 static void begin_queued(struct fetch *f)
 {
     struct call *c;
-    while (f->free && (c = queue_take(f))) {
+    for (int left = TURN_BEGINS; left > 0 && f->free && (c = queue_take(f)); left--) {
         struct transfer *t = f->free;
         f->free = t->next;
         t->call = c;
-        if (transfer_set(t, &c->q, &f->limits) &&
-            curl_multi_add_handle(f->multi, t->curl) == CURLM_OK)
+        if (transfer_begin(f, t))
             continue;
         t->out.error = FETCH_NO_MEMORY;
         transfer_end(f, t);
     }
+    fetch_kick(f);
 }
 
 static void end_finished(struct fetch *f)
