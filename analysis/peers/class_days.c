@@ -44,7 +44,7 @@ static int days_probe(const struct fleet *f, int class, const char *metric, stru
     int best = -1;
     if (!runs)
         return days_no_memory(err);
-    for (int i = 0; i < f->series.n; i++)
+    for (int i = 0; i < f->n_series; i++)
         runs[f->one[i].probe] += f->one[i].n;
     for (int p = 0; p < f->probes.n; p++) {
         const struct interned *names = &f->probe[p].metrics;
@@ -138,7 +138,7 @@ int class_days_make(struct class_days *out, const struct fleet *f, int class, co
     CLEANUP_MEM struct day_value *list = malloc((f->runs + 1) * sizeof *list);
     if (!list)
         return days_no_memory(err);
-    for (int i = 0; i < f->series.n; i++)
+    for (int i = 0; i < f->n_series; i++)
         if (f->one[i].probe == probe)
             n += add_node_days(list + n, &f->one[i], column);
     if (days_fill(&made, list, n, err) < 0) {

@@ -289,7 +289,7 @@ static void drift_pick_series(struct drift_work *w, int class)
 {
     int every = 1 + fleet_class_nodes(w->f, class) / DRIFT_SAMPLE, seen = 0;
     w->n = 0;
-    for (int i = 0; i < w->f->series.n; i++)
+    for (int i = 0; i < w->f->n_series; i++)
         if (w->f->one[i].probe == w->probe && w->f->node[w->f->one[i].node].class == class &&
             seen++ % every == 0)
             w->series[w->n++] = i;
@@ -328,7 +328,7 @@ static int drift_judge(struct drift *out, const struct drift_list *l, struct err
 
 int drift_find(struct drift *out, const struct fleet *f, int class, struct err *err)
 {
-    size_t room = f->series.n + 1;
+    size_t room = f->n_series + 1;
     struct drift_list l = {0};
     struct drift made = {.class = class, .grade = PEERS_FINE, .p = NAN};
     CLEANUP_MEM int *series = malloc(room * sizeof *series);

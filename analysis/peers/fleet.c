@@ -52,7 +52,7 @@ static void facts_free_list(struct fleet_facts *list, int n)
 
 static void fleet_free(struct fleet *f)
 {
-    for (int i = 0; i < f->series.n; i++) {
+    for (int i = 0; i < f->n_series; i++) {
         for (int r = 0; r < f->one[i].n; r++)
             free(f->one[i].runs[r].v);
         free(f->one[i].runs);
@@ -69,7 +69,6 @@ static void fleet_free(struct fleet *f)
     facts_free_list(f->config_facts, f->configs.n);
     interned_fini(&f->nodes);
     interned_fini(&f->probes);
-    interned_fini(&f->series);
     interned_fini(&f->classes);
     interned_fini(&f->configs);
     free(f->node);
@@ -92,7 +91,7 @@ static int fleet_room(void *list, int *room, int n, size_t size, struct err *err
     memcpy(&old, list, sizeof old);
     if (n < *room)
         return 0;
-    int more = *room ? 2 * *room : 16;
+    int more = *room ? 2 * *room : 2; // most lists are a node's own, and short
     if (!(grown = realloc(old, more * size)))
         return fleet_no_memory(err);
     memset((char *)grown + *room * size, 0, (more - *room) * size);
@@ -147,21 +146,21 @@ static int probe_number(struct fleet *f, const struct summary *s, int class, str
     return at;
 }
 
+// A node has a few series, and is looked through: names of all would be a third of what a node
+// takes.
 static int series_number(struct fleet *f, int node, int probe, struct err *err)
 {
-    char key[32];
-    int before = f->series.n;
     struct fleet_node *of = &f->node[node];
-    snprintf(key, sizeof key, "%d %d", node, probe);
-    if (fleet_room(&f->one, &f->series_room, before, sizeof *f->one, err) < 0 ||
+    int at = f->n_series;
+    for (int i = 0; i < of->n; i++)
+        if (f->one[of->series[i]].probe == probe)
+            return of->series[i];
+    if (fleet_room(&f->one, &f->series_room, at, sizeof *f->one, err) < 0 ||
         fleet_room(&of->series, &of->room, of->n, sizeof *of->series, err) < 0)
         return -1;
-    int at = interned_add(&f->series, key, err);
-    if (at == before) {
-        f->one[at] = (struct fleet_series){.node = node, .probe = probe};
-        of->series[of->n++] = at;
-    }
-    return at;
+    f->one[at] = (struct fleet_series){.node = node, .probe = probe};
+    of->series[of->n++] = at;
+    return f->n_series++;
 }
 
 // Columns of the probe for the metrics of a layout. At most METRICS_MAX: a probe with more has them

@@ -91,10 +91,11 @@ struct fleet_facts {
 
 struct fleet {
     struct fleet_options o;
-    struct interned nodes, probes, series, classes, configs;
+    struct interned nodes, probes, classes, configs;
+    int n_series;
     struct fleet_node *node;
     struct fleet_probe *probe;
-    struct fleet_series *one; // [series]
+    struct fleet_series *one; // [n_series]
     struct fleet_facts *class_facts, *config_facts;
     int node_room, probe_room, series_room, class_room, config_room;
     long runs;                     // kept

@@ -279,7 +279,7 @@ static int metric_effect(const struct effect_search *s, struct effect_arrays *a,
         probe_key(&f->probe[p], metric, other, sizeof other);
         if (column < 0 || strcmp(other, key) != 0)
             continue;
-        for (int i = 0; i < f->series.n; i++)
+        for (int i = 0; i < f->n_series; i++)
             if (f->one[i].probe == p && f->node[f->one[i].node].class == f->probe[p].class)
                 fill_series(a, &f->one[i], column);
     }
@@ -367,7 +367,7 @@ static int judge_metrics(struct fleet_effect *out, struct err *err)
 static int longest_series(const struct fleet *f)
 {
     int most = 0;
-    for (int i = 0; i < f->series.n; i++)
+    for (int i = 0; i < f->n_series; i++)
         most = f->one[i].n > most ? f->one[i].n : most;
     return most;
 }

@@ -63,7 +63,7 @@ static void point_band(struct fleet_point *p, const struct fleet *f, int probe, 
     int n = 0, nodes = 0;
     int64_t day = p->measured_ms / HISTORY_DAY_MS;
     p->low = p->median = p->high = NAN;
-    for (int i = 0; i < f->series.n; i++) {
+    for (int i = 0; i < f->n_series; i++) {
         const struct fleet_series *s = &f->one[i];
         int before = n;
         for (int r = 0; r < s->n && s->probe == probe; r++) {

@@ -136,7 +136,7 @@ static void renumber_nodes(struct fleet *f, const int *classes, const int *confi
 static void renumber_series(struct fleet *f, const int *nodes, const int *probes,
                             const int *configs)
 {
-    for (int i = 0; i < f->series.n; i++) {
+    for (int i = 0; i < f->n_series; i++) {
         struct fleet_series *s = &f->one[i];
         s->node = nodes[s->node];
         s->probe = probes[s->probe];
@@ -173,7 +173,7 @@ int fleet_arrange(struct fleet *f, struct err *err)
     if (arrange_numbered(f->probe, sizeof *f->probe, f->probes.n, f, by_probe, &probes, err) < 0)
         return -1;
     renumber_series(f, nodes, probes, configs);
-    if (arrange_numbered(f->one, sizeof *f->one, f->series.n, f, by_series, &series, err) < 0)
+    if (arrange_numbered(f->one, sizeof *f->one, f->n_series, f, by_series, &series, err) < 0)
         return -1;
     renumber_lists(f, series);
     return 0;

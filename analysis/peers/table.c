@@ -81,7 +81,7 @@ static void table_count_nodes(const struct table_plan *p, const struct fleet *f,
                               int *nodes)
 {
     memset(nodes, 0, f->probe[probe].metrics.n * sizeof *nodes);
-    for (int i = 0; i < f->series.n; i++) {
+    for (int i = 0; i < f->n_series; i++) {
         const struct fleet_series *s = &f->one[i];
         if (s->probe != probe || p->counts[i] == 0 || p->rows[s->node] < 0)
             continue;
@@ -152,7 +152,7 @@ static int table_fill_rows(struct fleet_table *t, const struct table_plan *p, co
     memset(t->series, 0xff, (size_t)p->n_rows * p->n_probes * sizeof *t->series);
     t->in = (struct peers_input){p->n_rows, t->in.metrics, p->n_runs,       p->n_probes,
                                  t->v,      t->day,        t->metric_probe, t->more};
-    for (int i = 0; i < f->series.n; i++) {
+    for (int i = 0; i < f->n_series; i++) {
         int row = p->rows[f->one[i].node];
         if (row >= 0 && p->counts[i])
             fill_row(t, f, row, p->probes[f->one[i].probe], i, p->counts[i]);
@@ -188,7 +188,7 @@ int fleet_table_make(struct fleet_table *t, const struct fleet *f, int class,
     long unused[LEFT_OUT_KINDS] = {0};
     struct fleet_table made = {.class = class};
     struct table_plan p = {malloc((f->nodes.n + 1) * sizeof(int)),
-                           calloc(f->series.n + 1, sizeof(int)),
+                           calloc(f->n_series + 1, sizeof(int)),
                            malloc((f->probes.n + 1) * sizeof(int)), .n_runs = 1};
     int rc = -1;
     if (!p.rows || !p.counts || !p.probes) {

@@ -40,7 +40,6 @@ struct fan {
     int in_progress, done, failed;
     struct fetch *fetch;
     struct fetch_tls tls;
-    struct addresses *addresses;
     struct via_ssh *ssh; // NULL: fleet_url has the addresses
     char token[TOKEN_ROOM];
     int interrupts; // that were noticed
@@ -103,13 +102,17 @@ static int fan_token(struct fan *f, const char *address, struct err *err)
     return rc;
 }
 
-static int fan_set_addresses(struct fan *f, struct err *err)
+static int fan_set_addresses(struct fan *f, const struct addresses *known, struct err *err)
 {
-    for (int i = 0; i < f->n; i++)
-        if (addresses_url(f->addresses, f->cli->fleet.fleet_url, "fleet_url", f->nodes[i].name,
-                          f->nodes[i].base, sizeof f->nodes[i].base, err) < 0 ||
-            ((i == 0 || *f->token) && fan_token(f, f->nodes[i].base, err) < 0))
+    char base[128];
+    for (int i = 0; i < f->n; i++) {
+        if (addresses_url(known, f->cli->fleet.fleet_url, "fleet_url", f->nodes[i].name, base,
+                          sizeof base, err) < 0 ||
+            ((i == 0 || *f->token) && fan_token(f, base, err) < 0))
             return -1;
+        if (!(f->nodes[i].base = strdup(base)))
+            return err_set(err, ERR_NO_MEMORY, "", "no memory for %d addresses", f->n);
+    }
     return 0;
 }
 
@@ -126,8 +129,10 @@ static int fan_set_way(struct fan *f, struct err *err)
                              fan_on_tunnel, f, err);
         return f->ssh ? 0 : -1;
     }
-    f->addresses = addresses_read(s->hosts_file, err);
-    return f->addresses ? fan_set_addresses(f, err) : -1;
+    struct addresses *known = addresses_read(s->hosts_file, err);
+    int rc = known ? fan_set_addresses(f, known, err) : -1;
+    addresses_free(known);
+    return rc;
 }
 
 // A node in progress has a connection, and at times a second one; by ssh also a process with its
@@ -188,11 +193,11 @@ void fan_free(struct fan *f)
         fetch_stop(f->fetch); // frees the calls that are open
     for (int i = 0; i < f->n; i++) {
         free(f->nodes[i].why);
+        free(f->nodes[i].base);
         free(f->nodes[i].socket);
     }
     fetch_free(f->fetch);
     via_ssh_free(f->ssh);
-    addresses_free(f->addresses);
     free(f->nodes);
     free(f);
 }

@@ -31,7 +31,7 @@ struct fan_node {
     int64_t skew_ms;    // the node's clock minus ours; 0 without fan_node.dated
     bool dated;         // its responses have a Date
     bool reached;       // it has sent a response of any kind
-    char base[128];     // "http://host:port", "" when it is reached by its socket
+    char *base;         // owned; "http://host:port"; NULL: it is reached by its socket
     char *socket;       // owned; NULL: by TCP
 };
 
