@@ -92,6 +92,7 @@ struct source { // what epoll knows: a listener or a connection
 
 struct link {
     struct source source;
+    void *opened;               // by the channel, if there is one
     struct link *next, *before; // in the list of those with due_ms
     bool timed, closes;
     enum link_state state;
@@ -103,6 +104,7 @@ struct link {
 
 struct server {
     struct virtual_fleet fleet;
+    const struct virtual_channel *channel; // NULL: none
     struct source *listeners;
     struct link *timed;
     int nodes, port, epoll;
@@ -161,6 +163,8 @@ static void timed_add(struct server *s, struct link *l, int64_t due_ms)
 static void link_close(struct server *s, struct link *l)
 {
     timed_remove(s, l);
+    if (l->opened)
+        s->channel->close(l->opened);
     close(l->source.fd);
     buf_free(&l->out);
     free(l);
@@ -183,8 +187,10 @@ static void link_reads(const struct server *s, struct link *l)
 // Sends what it can of l->out. 1: all; 0: later; -1: the client has gone.
 static int link_send(const struct server *s, struct link *l, size_t most)
 {
-    size_t left = l->out.len - l->sent;
-    ssize_t n = send(l->source.fd, l->out.data + l->sent, left < most ? left : most, MSG_NOSIGNAL);
+    size_t left = l->out.len - l->sent, now = left < most ? left : most;
+    const char *from = l->out.data + l->sent;
+    ssize_t n = l->opened ? s->channel->send(l->opened, from, now)
+                          : send(l->source.fd, from, now, MSG_NOSIGNAL);
     if (n < 0 && errno != EAGAIN && errno != EINTR)
         return -1;
     l->sent += n > 0 ? (size_t)n : 0;
@@ -376,8 +382,10 @@ static void link_input(struct server *s, struct link *l)
 {
     char more[256]; // of a client that does not wait for its response
     bool reads = l->state == LINK_READS;
-    ssize_t n = recv(l->source.fd, reads ? l->in + l->n_in : more,
-                     reads ? sizeof l->in - 1 - l->n_in : sizeof more, 0);
+    char *to = reads ? l->in + l->n_in : more;
+    size_t room = reads ? sizeof l->in - 1 - l->n_in : sizeof more;
+    ssize_t n =
+        l->opened ? s->channel->receive(l->opened, to, room) : recv(l->source.fd, to, room, 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
@@ -415,19 +423,31 @@ static void serve_timed(struct server *s, int64_t now_ms)
     }
 }
 
+// NULL: no memory for it.
+static struct link *link_new(const struct server *s, int node, int fd)
+{
+    struct link *l = malloc(sizeof *l);
+    if (!l)
+        return NULL;
+    memset(l, 0, offsetof(struct link, in));
+    l->source = (struct source){fd, node, false};
+    if (s->channel && !(l->opened = s->channel->open(node, fd))) {
+        free(l);
+        return NULL;
+    }
+    return l;
+}
+
 static void accept_all(struct server *s, const struct source *listener)
 {
     int fd;
     while ((fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
-        struct link *l = malloc(sizeof *l);
-        if (l) {
-            memset(l, 0, offsetof(struct link, in));
-            l->source = (struct source){fd, listener->node, false};
-            struct epoll_event e = {.events = EPOLLIN, .data.ptr = l};
+        struct link *l = link_new(s, listener->node, fd);
+        struct epoll_event e = {.events = EPOLLIN, .data.ptr = l};
+        if (l)
             epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e);
-        } else {
+        else
             close(fd);
-        }
     }
 }
 
@@ -511,6 +531,7 @@ static int room_for(int nodes, struct err *err)
 static int server_make(struct server *s, const struct virtual_options *o, struct err *err)
 {
     *s = (struct server){.epoll = -1, .nodes = (int)o->world.nodes, .change_ms = INT64_MAX};
+    s->channel = o->channel;
     s->fleet.run_ms = o->run_ms;
     s->fleet.world = world_new(&o->world, err);
     if (!s->fleet.world || room_for(s->nodes, err) < 0)

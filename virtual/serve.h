@@ -14,11 +14,20 @@
 #include "base/param.h"
 #include "virtual/world.h"
 
+// What lies between the bytes of a connection and its socket, such as TLS.
+struct virtual_channel {
+    void *(*open)(int node, int fd);                            // NULL: the connection is closed
+    ssize_t (*receive)(void *opened, void *out, size_t room);   // as recv()
+    ssize_t (*send)(void *opened, const void *bytes, size_t n); // as send()
+    void (*close)(void *opened);                                // before the socket
+};
+
 struct virtual_options {
     struct world_options world; // has a table of its own
     int64_t port, run_ms;
     char faults[4096]; // virtual/faults.h
     char truth[256], hosts[256];
+    const struct virtual_channel *channel; // NULL: the sockets themselves
 };
 extern const struct param_table virtual_options; // of the other members
 // All defaults; the newest runs finished now.

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of requests to thousands of virtual nodes: fetch/, curl --parallel and clush in turn, medians.
+"""Figures of requests to thousands of virtual nodes: fetch/, curl --parallel and clush in turn, medians. Then nodes of which
+some are bad, and nodes with TLS.
 
-usage: fan.py BUILD [--nodes=1000,10000] [--rounds=7] [--in-flight=64] [--bad=5]
+usage: fan.py BUILD [--nodes=1000,10000] [--rounds=7] [--in-flight=64] [--bad=5] [--tls=1000]
 """
 import argparse
 import json
@@ -37,8 +38,8 @@ class Nodes:
         return [f"http://127.1.{i // 250}.{1 + i % 250}:{self.port}{path}" for i in range(self.nodes)]
 
 
-def fan(build, nodes, path, in_flight, limit_ms):
-    done = subprocess.run([f"{build}/tests/perf/fan", str(nodes.nodes), str(nodes.port), path, str(in_flight), str(limit_ms)],
+def fan(build, nodes, path, in_flight, limit_ms, *ca):
+    done = subprocess.run([f"{build}/tests/perf/fan", str(nodes.nodes), str(nodes.port), path, str(in_flight), str(limit_ms), *ca],
                           capture_output=True, text=True, check=True, timeout=300)
     return json.loads(done.stdout)
 
@@ -109,7 +110,35 @@ def bad_nodes(args, build):
         rounds = [fan(build, nodes, NOTHING_NEW, 256, 2000) for _ in range(args.rounds)]
     assert len({r["ok"] for r in rounds}) == 1, "the states of nodes differ from turn to turn"
     line(f"{n} nodes, {args.bad} % bad, 2 s limit", rounds)
-    print(f"  {rounds[0]['ok']} responded, {rounds[0]['bad']} did not: {rounds[0]['errors']}")
+    print(f"  {rounds[0]['ok']} responded, the last of them after {median(rounds, 'good_ms'):.0f} ms (goal: at most 3000); "
+          f"{rounds[0]['bad']} did not: {rounds[0]['errors']}")
+
+
+def status(build, nodes, home, ca):
+    """numaprobe fleet status of all nodes, by the addresses of their list."""
+    begin = time.monotonic()
+    process = subprocess.Popen([f"{build}/client/numaprobe", "fleet", "status", f"--cacert={ca}"], stdout=subprocess.DEVNULL,
+                               env={**os.environ, "NUMAPROBE_FLEET_URL": f"https://%h:{nodes.port}", "NUMAPROBE_AT_ONCE": "64",
+                                    "NUMAPROBE_HOSTS_FILE": f"{home}/hosts", "NUMAPROBE_HOSTFILE": f"{home}/list"})
+    _, ended, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(ended)
+    assert process.returncode == 0, process.returncode
+    return {"all_ms": (time.monotonic() - begin) * 1e3, "cpu_ms": (used.ru_utime + used.ru_stime) * 1e3}
+
+
+def tls_nodes(args, build):
+    with tempfile.TemporaryDirectory() as home, \
+            Nodes(build, args.tls, f"--tls-ca={home}/ca.pem", f"--hosts={home}/hosts") as nodes:
+        with open(f"{home}/list", "w") as names:
+            names.writelines(line.split()[1] + "\n" for line in open(f"{home}/hosts"))
+        requests, commands = [], []
+        for _ in range(args.rounds):
+            requests.append(fan(build, nodes, NOTHING_NEW, args.in_flight, 20000, f"{home}/ca.pem"))
+            commands.append(status(build, nodes, home, f"{home}/ca.pem"))
+    assert all(r["ok"] == args.tls for r in requests), "not all nodes responded"
+    line(f"{args.tls} nodes with TLS, nothing new", requests)
+    line(f"{args.tls} nodes with TLS, fleet status", commands)
+    print(f"  fleet status of {args.tls} nodes with TLS: {median(commands, 'all_ms') / 1e3:.2f} s (goal: at most 3)")
 
 
 def main():
@@ -119,10 +148,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--in-flight", type=int, default=64)
     parser.add_argument("--bad", type=int, default=5)
+    parser.add_argument("--tls", type=int, default=1000)
     args = parser.parse_args()
     build = os.path.abspath(args.build)
     sweeps(args, build)
     bad_nodes(args, build)
+    tls_nodes(args, build)
 
 
 if __name__ == "__main__":
