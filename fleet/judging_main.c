@@ -175,8 +175,11 @@ static void judge_node(struct judging_work *w, const struct judged_node *n,
         buf_fmt(&w->text, "%s: it was reinstalled, and has a new history", n->name);
         add_fact(w, n, KEPT_REINSTALLED, feeds->open_ms);
     }
-    if (n->duplicate) {
-        buf_fmt(&w->text, "%s: two machines respond under its name", n->name);
+    if (n->duplicate || n->twice) {
+        buf_fmt(&w->text, "%s: %s", n->name,
+                n->duplicate ? "two machines respond under its name"
+                             : "its runs come in two ways, one of them through another collector; "
+                               "each is stored once");
         add_fact(w, n, KEPT_DUPLICATE, 0);
     }
     if (n->too_old) {

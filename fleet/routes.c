@@ -37,6 +37,8 @@ const struct route fleet_routes[] = {
      .work = fleetd_work},
     {"GET", "/v1/fleet/runs", fleetd_runs, "form,newest,where,since,class,limit,cursor", SCOPE_READ,
      .work = fleetd_work},
+    {"GET", "/v1/feed", fleetd_feed, "form,after,limit,history_id", SCOPE_READ,
+     .work = fleetd_work},
     {"GET", "/v1/facts/{hash}", fleetd_facts, NULL, SCOPE_READ, .work = fleetd_work},
     {"GET", "/v1/fleet/history", fleetd_history, "metric,node,class,since,until,band", SCOPE_READ,
      .work = fleetd_work},

@@ -88,6 +88,9 @@ static const struct text_member run_texts[] = {
     TEXT(summary, "config", config_hash, check_hash),
     TEXT(summary, "topology", topology_hash, check_hash),
 };
+// Of a run in the feed of a collector; in no other one.
+static const struct text_member node_history_text =
+    TEXT(summary, "node_history_id", node_history, check_hex);
 static const struct text_member metric_texts[] = {
     TEXT(summary_metric, "name", name, check_word),
     TEXT(summary_metric, "unit", unit, check_word),
@@ -244,6 +247,10 @@ static bool write_run_head(struct summary_writer *w, const struct summary *s)
         write_number(r, &run_numbers[i], s);
     for (size_t i = 0; i < COUNT_OF(run_texts); i++)
         jsonw_text(r, run_texts[i].name, (const char *)s + run_texts[i].offset);
+    if (*s->node_history) {
+        jsonw_text(r, node_history_text.name, s->node_history);
+        jsonw_i64(r, "node_seq", s->node_seq);
+    }
     jsonw_i64(r, "metrics_version", s->metrics_version);
     jsonw_text(r, "state", run_state_names[s->state]);
     jsonw_fixed(r, "duration_s", s->duration_s, 3);
@@ -305,6 +312,8 @@ void summary_writer_end(struct summary_writer *w, const struct summary_page *hea
     jsonw_i64(&p, "next", head->next);
     jsonw_i64(&p, "last", head->last);
     jsonw_bool(&p, "more", head->more);
+    if (head->deleted)
+        jsonw_i64(&p, "deleted", head->deleted);
     jsonw_end(&p);
 }
 
@@ -399,6 +408,17 @@ static int read_amount(const struct json *object, const char *within, const char
     return 0;
 }
 
+static int read_node_place(const struct json *o, const char *within, struct summary *s,
+                           struct err *err)
+{
+    const struct json *history = json_get(o, node_history_text.name);
+    if (!history)
+        return 0;
+    return read_text(history, &node_history_text, s, within, err) < 0
+               ? -1
+               : read_count(o, within, "node_seq", 1, count_max, &s->node_seq, err);
+}
+
 // Everything of a run that is in the struct itself.
 static int read_run_head(const struct json *o, const char *within, int n_layouts, struct summary *s,
                          struct err *err)
@@ -414,7 +434,8 @@ static int read_run_head(const struct json *o, const char *within, int n_layouts
     int found = state ? run_state_find(state) : -1;
     if (found < 0)
         return wrong(err, within, "state", "is not a state of a run");
-    if (read_count(o, within, "metrics_version", 0, INT32_MAX, &version, err) < 0 ||
+    if (read_node_place(o, within, s, err) < 0 ||
+        read_count(o, within, "metrics_version", 0, INT32_MAX, &version, err) < 0 ||
         read_count(o, within, "layout", -1, n_layouts - 1, &layout, err) < 0 ||
         read_amount(o, within, "duration_s", 1e9, &s->duration_s, err) < 0 ||
         read_amount(o, within, "disturbed", 1, &s->disturbed, err) < 0)
@@ -594,6 +615,9 @@ static int read_page_head(const struct json *document, struct summary_page *p, s
     }
     if (!json_bool(json_get(document, "more"), &p->more))
         return wrong(err, "", "more", "must be true or false");
+    if (json_get(document, "deleted") &&
+        read_count(document, "", "deleted", 0, count_max, &p->deleted, err) < 0)
+        return -1;
     return read_count(document, "", "after", 0, count_max, &p->after, err) < 0 ||
                    read_count(document, "", "next", 0, count_max, &p->next, err) < 0 ||
                    read_count(document, "", "last", 0, count_max, &p->last, err) < 0

@@ -16,6 +16,10 @@
 // value, how far the 95 % interval reaches below and above it, in 1e-4 of it; -1: not known. A run
 // without metrics has layout -1 and empty arrays. What a reader does not know it passes over, so
 // that members can be added.
+//
+// The feed of a collector has the runs of many nodes. There "seq" is a number of that feed, and a
+// run also has "node_history_id" and "node_seq": the history of its node, and its number there.
+// "deleted" of the page is how many runs the collector had deleted before they were requested.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,7 +60,10 @@ struct summary {
     int64_t n_ranks;
     double disturbed; // share of samples, 0.01: at most that; NaN: unknown
     char class_hash[65], config_hash[65], topology_hash[65]; // "": not known
-    int layout;                                              // index in the page; -1: no metrics
+    // Of the feed of a collector: where the run is in the feed of its node. "": it is of a node.
+    char node_history[40];
+    int64_t node_seq;
+    int layout;              // index in the page; -1: no metrics
     float *values, *lo, *hi; // layout's n each, owned by the page; lo and hi NaN: not known
 };
 
@@ -65,6 +72,7 @@ struct summary_page {
     // A feed: seq after which it begins, and the next one does. A list: `next` is the id of the
     // last run, and the next page is GET …?cursor=b<next>.
     int64_t after, next, last;
+    int64_t deleted; // of the feed of a collector
     bool more;
     int n_layouts, n_runs;
     struct summary_layout *layouts;

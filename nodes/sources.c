@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "nodes/behind.h"
 #include "nodes/lines.h"
 #include "nodes/named.h"
 #include "nodes/program.h"
@@ -23,7 +24,7 @@ enum {
 static const struct program_limits group_limits = {.time_ms = 10000, .bytes = NODESET_TEXT_MAX};
 
 static const char *const source_kinds[SOURCE_KINDS] = {
-    "nodes", "file", "slurm", "srv", "http_sd", "file_sd", "announce",
+    "nodes", "file", "slurm", "srv", "http_sd", "file_sd", "announce", "collector",
 };
 
 struct search {
@@ -331,11 +332,13 @@ const char *source_split(const char *text, enum source_kind *kind, struct err *e
             *kind = (enum source_kind)i;
             if (!*where && i != SOURCE_SLURM)
                 break;
+            if (i == SOURCE_COLLECTOR && behind_check(where, err) < 0)
+                return NULL;
             return *where || i != SOURCE_SLURM ? where : "*";
         }
     err_set(err, ERR_USAGE, "source",
             "\"%.60s\" is no source: it must be nodes:SET, file:PATH, slurm:PARTITION, srv:NAME, "
-            "http_sd:URL, file_sd:PATH or announce",
+            "http_sd:URL, file_sd:PATH, collector:URL or announce",
             text);
     return NULL;
 }

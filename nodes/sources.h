@@ -32,13 +32,14 @@ int fleet_groups_each(const char *groups_file, const char *prefix, fleet_group_f
 // ---- Sources of the collector: each by itself, with what it says about its nodes
 
 enum source_kind {
-    SOURCE_NODES,    // a node set, "^FILE"
-    SOURCE_FILE,     // as hostfile; behind a set may stand url=URL and class=NAME
-    SOURCE_SLURM,    // as from_slurm, with state and partitions
-    SOURCE_SRV,      // a name of DNS, "_numaprobe._tcp.example"
-    SOURCE_HTTP_SD,  // a URL that serves Prometheus's list of targets
-    SOURCE_FILE_SD,  // a file with such a list
-    SOURCE_ANNOUNCE, // a token file: nodes that push (nodes/announced.h)
+    SOURCE_NODES,     // a node set, "^FILE"
+    SOURCE_FILE,      // as hostfile; behind a set may stand url=URL and class=NAME
+    SOURCE_SLURM,     // as from_slurm, with state and partitions
+    SOURCE_SRV,       // a name of DNS, "_numaprobe._tcp.example"
+    SOURCE_HTTP_SD,   // a URL that serves Prometheus's list of targets
+    SOURCE_FILE_SD,   // a file with such a list
+    SOURCE_ANNOUNCE,  // a token file: nodes that push (nodes/announced.h)
+    SOURCE_COLLECTOR, // another collector (nodes/behind.h)
     SOURCE_KINDS
 };
 

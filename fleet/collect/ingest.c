@@ -325,6 +325,7 @@ int ingest_send(struct ingest *i, const struct ingest_item *item, struct buf *bo
                                    .kind = item->kind,
                                    .skew_ms = item->skew_ms,
                                    .status = item->status,
+                                   .collector = item->collector,
                                    .after = item->after,
                                    .received_ms = item->received_ms};
     snprintf(e->head.node, sizeof e->head.node, "%s", item->node ? item->node : "");

@@ -47,6 +47,7 @@ struct ingest_item {
     // WHOLE: `after` is the number of the run in the feed. INGEST_AS_SAID: the page says it.
     int64_t after, received_ms;
     int skew_ms, status;
+    bool collector; // PAGE: of another collector
 };
 // Takes the body. Confirmed by INGEST_STORED or INGEST_REFUSED, in the order of sending. Without
 // memory the item counts as lost: ERR_NO_MEMORY.

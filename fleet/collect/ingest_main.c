@@ -102,6 +102,20 @@ static int send_place(void *ctx, const struct fleet_feed *f, struct err *err)
     return report_item(&r) < 0 ? err_set(err, ERR_UNAVAILABLE, "", "the collector has ended") : 0;
 }
 
+static int send_collector(void *ctx, const struct fleet_collector *c, struct err *err)
+{
+    struct ingest_report r = {.kind = INGEST_PLACE,
+                              .collector = true,
+                              .next = c->next,
+                              .at_ms = c->last_ms,
+                              .lost = c->lost};
+    (void)ctx;
+    snprintf(r.node, sizeof r.node, "%s", c->name);
+    snprintf(r.history, sizeof r.history, "%s", c->history);
+    snprintf(r.version, sizeof r.version, "%s", c->version);
+    return report_item(&r) < 0 ? err_set(err, ERR_UNAVAILABLE, "", "the collector has ended") : 0;
+}
+
 static int send_wanted(void *ctx, enum fleet_document what, const char *hash, const char *node,
                        struct err *err)
 {
@@ -274,8 +288,10 @@ static void gather_item(struct ingest_process *p, const struct ingest_head *head
 {
     struct gathered *g = &p->list[p->n++];
     *g = (struct gathered){.head = *head};
-    g->report =
-        (struct ingest_report){.kind = INGEST_STORED, .of = head->kind, .at_ms = head->received_ms};
+    g->report = (struct ingest_report){.kind = INGEST_STORED,
+                                       .of = head->kind,
+                                       .collector = head->collector,
+                                       .at_ms = head->received_ms};
     memcpy(g->report.node, head->node, sizeof g->report.node);
     if (p->n == 1)
         p->since_ms = clock_mono_ms();
@@ -307,6 +323,7 @@ static void take_ack(struct gathered *g, const struct fleet_ack *a)
     g->report.next = a->next;
     g->report.stored = a->stored;
     g->report.others = a->others;
+    g->report.lost = a->lost;
     memcpy(g->report.other, a->other, sizeof g->report.other);
 }
 
@@ -365,6 +382,7 @@ static int flush(struct ingest_process *p)
                                                     .after = page_after(&p->list[i]),
                                                     .received_ms = p->list[i].head.received_ms,
                                                     .skew_ms = p->list[i].head.skew_ms,
+                                                    .collector = p->list[i].head.collector,
                                                     .page = &p->list[i].page};
     if (pages && fleet_store_put(p->store, p->pages, pages, p->acks, &err) < 0)
         return ingest_fail(&err, true);
@@ -462,6 +480,7 @@ int ingest_main(int argc, char **argv)
     str_to_i64(argv[5], &p->archive_keep_days);
     struct fleet_tally judged;
     if (!p->store || fleet_store_feeds(p->store, false, send_place, p, &err) < 0 ||
+        fleet_store_collectors(p->store, send_collector, p, &err) < 0 ||
         campaign_ingest_load(p->store, report_with, &err) < 0 ||
         fleet_store_counts(p->store, &judged, &err) < 0 || report_tally(&judged) < 0) {
         ingest_fail(&err, false);

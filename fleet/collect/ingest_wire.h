@@ -39,11 +39,12 @@ struct ingest_mark {
 
 // From the process. `kind` says which members count.
 enum ingest_report_kind {
-    INGEST_PLACE,   // node, history, next, at_ms, outcome (a twin): at the start, where it stands
-    INGEST_COUNTED, // judged: at the start, and before JUDGED and MARK are confirmed
-    INGEST_READY,   // all places were sent
-    INGEST_STORED,  // node, outcome, next, more, stored, others, other, history, at_ms: a page
-    INGEST_REFUSED, // node, text, code, member: what it sent cannot be read or stored
+    INGEST_PLACE, // node, collector, history, next, at_ms, outcome (a twin): at the start, where it
+                  // stands
+    INGEST_COUNTED,    // judged: at the start, and before JUDGED and MARK are confirmed
+    INGEST_READY,      // all places were sent
+    INGEST_STORED,     // node, outcome, next, more, stored, others, other, history, at_ms: a page
+    INGEST_REFUSED,    // node, text, code, member: what it sent cannot be read or stored
     INGEST_WANTED_RUN, // node, next (its number in the feed), run (its number): a whole run
     INGEST_WANTED,     // node, hash: a document of facts that only nodes have
     INGEST_FAILED,     // text, code, opened: the store cannot be used; the process ends
@@ -57,8 +58,10 @@ struct ingest_report {
     enum ingest_kind of; // STORED, REFUSED: what was sent
     enum fleet_outcome outcome;
     enum err_code code;
+    bool collector;     // `node` is the name of another collector; also of STORED and REFUSED
     bool more, opened;  // opened: the store could be opened, and failed later
     int stored, others; // runs
+    int64_t lost;       // of a collector: struct fleet_ack
     int64_t run;
     int64_t next, at_ms, newest_ms; // at: received; newest: measured, of the page's runs
     char node[64], other[64], history[40], hash[65], version[32];
@@ -75,6 +78,7 @@ struct ingest_head {
     enum ingest_kind kind;
     int skew_ms;
     int status;                 // WHOLE: of the node's response; 0: there is none
+    bool collector;             // PAGE: `node` is the name of another collector
     bool alone;                 // nothing follows before it is confirmed
     int64_t after, received_ms; // after: INGEST_AS_SAID, where the page itself says
     char node[64];

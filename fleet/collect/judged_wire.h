@@ -30,7 +30,7 @@ struct judged_node {
     enum node_state state;
     enum fleet_outcome outcome;
     int64_t skew_ms, seen_ms;
-    bool poisoned, too_old, duplicate, clock_wrong, asleep; // as in struct polled
+    bool poisoned, too_old, duplicate, twice, clock_wrong, asleep; // as in struct polled
 };
 
 // What the process writes: this, then its parts, in their order.

@@ -168,6 +168,7 @@ static int copy_states(const struct judging *j, struct err *err)
         out->poisoned = p->poison_ms != 0;
         out->too_old = p->too_old;
         out->duplicate = node_duplicate(p);
+        out->twice = p->twice;
         out->clock_wrong = node_clock_wrong(p);
         out->asleep = node_asleep(p);
     }
@@ -219,10 +220,15 @@ static uint64_t states_hash(const struct judging *j)
     struct polled *const *nodes = poller_nodes(j->poller, &n);
     uint64_t hash = (uint64_t)judging_flags(j);
     for (int i = 0; i < n; i++) {
-        const int64_t of[] = {nodes[i]->state,          nodes[i]->outcome,
-                              nodes[i]->poison_ms,      nodes[i]->too_old,
-                              node_duplicate(nodes[i]), node_clock_wrong(nodes[i]),
-                              node_asleep(nodes[i]),    (int64_t)hash_text(nodes[i]->slurm_reason)};
+        const int64_t of[] = {nodes[i]->state,
+                              nodes[i]->outcome,
+                              nodes[i]->poison_ms,
+                              nodes[i]->too_old,
+                              node_duplicate(nodes[i]),
+                              node_clock_wrong(nodes[i]),
+                              node_asleep(nodes[i]),
+                              nodes[i]->twice,
+                              (int64_t)hash_text(nodes[i]->slurm_reason)};
         hash = 31 * hash + hash_bytes(of, sizeof of);
     }
     return hash;

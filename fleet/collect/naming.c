@@ -15,7 +15,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "core/os/child.h"
+#include "nodes/behind.h"
 
 // What a source named.
 struct reading {
@@ -62,9 +64,16 @@ static const char *first_said(const char *was, const char *is)
     return *was ? was : is;
 }
 
+// That a node is behind another collector matters only if no other source names it.
 static void union_add(struct naming_node *to, const struct named_node *n, int source)
 {
-    const struct named_node was = to->said;
+    struct named_node was = to->said;
+    if (to->sources && str_starts(n->url, BEHIND_URL)) {
+        to->sources |= UINT32_C(1) << source;
+        return;
+    }
+    if (to->sources && str_starts(was.url, BEHIND_URL))
+        was.url = was.state = "";
     if (!to->sources)
         *to = (struct naming_node){.said = *n, .other_url = ""};
     else if (*n->url && *was.url && strcmp(n->url, was.url) != 0)
@@ -255,6 +264,7 @@ static int exec_reading(struct source *s, int out)
                     copy->node_ca,
                     copy->node_certificate,
                     copy->node_key,
+                    copy->node_token_file,
                     path ? path : none,
                     NULL};
     int failure = source ? child_exec(&s->pid, argv, fds, COUNT_OF(fds), false) : ENOMEM;

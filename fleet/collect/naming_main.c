@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "core/os/child.h"
 #include "fetch/fetch.h"
 #include "nodes/announced.h"
+#include "nodes/behind.h"
 #include "nodes/lines.h"
 #include "nodes/named.h"
 #include "nodes/sd.h"
@@ -18,18 +20,41 @@
 
 enum { NAMING_MEMORY = 512 << 20 };
 
-static int read_http_sd(const struct fleetd_config *c, const char *url, struct buf *out,
-                        struct err *err)
+static int read_document(const struct fleetd_config *c, const char *url, const char *token,
+                         struct fetch_response *r, struct err *err)
 {
     const struct fetch_tls tls = {c->node_ca, c->node_certificate, c->node_key};
     const struct fetch_request q = {
-        .url = url, .tls = &tls, .headers = {"Accept: application/json"}};
+        .url = url, .tls = &tls, .token = token, .headers = {"Accept: application/json"}};
+    if (fetch_one(&q, r) != FETCH_OK)
+        return err_set(err, ERR_UNAVAILABLE, "source", "%s", fetch_error_info(r->error)->text);
+    if (r->status != 200)
+        return err_set(err, ERR_UNAVAILABLE, "source", "the response has status %d", r->status);
+    return 0;
+}
+
+static int read_http_sd(const struct fleetd_config *c, const char *url, struct buf *out,
+                        struct err *err)
+{
     struct fetch_response r CLEANUP(fetch_response_free) = {0};
-    if (fetch_one(&q, &r) != FETCH_OK)
-        return err_set(err, ERR_UNAVAILABLE, "source", "%s", fetch_error_info(r.error)->text);
-    if (r.status != 200)
-        return err_set(err, ERR_UNAVAILABLE, "source", "the response has status %d", r.status);
-    return sd_named(buf_text(&r.body), r.body.len, out, err);
+    return read_document(c, url, NULL, &r, err) < 0
+               ? -1
+               : sd_named(buf_text(&r.body), r.body.len, out, err);
+}
+
+// With the token for nodes, which does not travel in clear.
+static int read_collector(const struct fleetd_config *c, const char *url, struct buf *out,
+                          struct err *err)
+{
+    struct fetch_response r CLEANUP(fetch_response_free) = {0};
+    char token[200] = "", address[BEHIND_MAX + 32];
+    if (*c->node_token_file && str_starts(url, "https://") &&
+        file_read_text(c->node_token_file, token, sizeof token) < 0)
+        return err_sys(err, "node_token_file: cannot read %s", c->node_token_file);
+    snprintf(address, sizeof address, "%s/v1/fleet/states", url);
+    return read_document(c, address, token, &r, err) < 0
+               ? -1
+               : behind_named(buf_text(&r.body), r.body.len, url, out, err);
 }
 
 static int read_file_sd(const char *path, struct buf *out, struct err *err)
@@ -44,18 +69,19 @@ int naming_read(const struct fleetd_config *c, const char *source, struct buf *o
                                         .group_command = c->group_command};
     enum source_kind kind;
     const char *where = source_split(source, &kind, err);
-    int rc = !where                    ? -1
-             : kind == SOURCE_SRV      ? srv_named(where, out, err)
-             : kind == SOURCE_HTTP_SD  ? read_http_sd(c, where, out, err)
-             : kind == SOURCE_FILE_SD  ? read_file_sd(where, out, err)
-             : kind == SOURCE_ANNOUNCE ? announced_named(where, out, err)
-                                       : source_named(kind, where, &groups, out, err);
+    int rc = !where                     ? -1
+             : kind == SOURCE_SRV       ? srv_named(where, out, err)
+             : kind == SOURCE_HTTP_SD   ? read_http_sd(c, where, out, err)
+             : kind == SOURCE_FILE_SD   ? read_file_sd(where, out, err)
+             : kind == SOURCE_ANNOUNCE  ? announced_named(where, out, err)
+             : kind == SOURCE_COLLECTOR ? read_collector(c, where, out, err)
+                                        : source_named(kind, where, &groups, out, err);
     return rc < 0 ? -1 : named_sort(out, err);
 }
 
 int naming_main(int argc, char **argv)
 {
-    enum { WORDS = 9 };
+    enum { WORDS = 10 };
     CLEANUP_BUF struct buf out = BUF_INIT;
     static struct fleetd_config c;
     struct err err = {0};
@@ -66,8 +92,9 @@ int naming_main(int argc, char **argv)
     snprintf(c.node_ca, sizeof c.node_ca, "%s", argv[5]);
     snprintf(c.node_certificate, sizeof c.node_certificate, "%s", argv[6]);
     snprintf(c.node_key, sizeof c.node_key, "%s", argv[7]);
-    if (*argv[8])
-        setenv("PATH", argv[8], true); // a child has no environment
+    snprintf(c.node_token_file, sizeof c.node_token_file, "%s", argv[8]);
+    if (*argv[9])
+        setenv("PATH", argv[9], true); // a child has no environment
     bool failed = naming_read(&c, argv[2], &out, &err) < 0;
     if (failed)
         printf("!%s\n", err.text);

@@ -3,6 +3,7 @@
 // and which of its histories it is at.
 #include "fleet/collect/parts.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -69,6 +70,11 @@ bool node_asleep(const struct polled *n)
     return strchr(n->slurm_state, '~') != NULL;
 }
 
+bool node_is_here(const struct polled *n)
+{
+    return !n->pushes && !*n->behind;
+}
+
 static void note_history(struct polled *n, const char *history)
 {
     if (strcmp(n->history_now, history) == 0)
@@ -79,6 +85,14 @@ static void note_history(struct polled *n, const char *history)
     }
     memcpy(n->history_before, n->history_now, sizeof n->history_before);
     snprintf(n->history_now, sizeof n->history_now, "%s", history);
+}
+
+// Of another collector: what it had deleted is a gap in our history.
+static void note_lost(struct polled *n, int64_t lost)
+{
+    if (lost > n->lost)
+        log_event(LOG_LVL_WARN, "collector.gap", "name=%s lost=%" PRId64, n->name, lost - n->lost);
+    n->lost = lost;
 }
 
 void node_stored(struct polled *n, const struct ingest_report *r)
@@ -99,6 +113,7 @@ void node_stored(struct polled *n, const struct ingest_report *r)
         snprintf(n->history, sizeof n->history, "%s", r->history);
         n->seen_ms = r->at_ms;
         note_history(n, r->history);
+        note_lost(n, r->lost);
     }
     n->poison_ms = 0;
     n->too_old = r->outcome == FLEET_NAMELESS;
@@ -119,6 +134,7 @@ void node_placed(struct polled *n, const struct ingest_report *r)
         return; // its page says where it stands
     n->after = r->next;
     n->seen_ms = r->at_ms;
+    n->lost = r->lost;
     n->outcome = r->outcome;
     memcpy(n->history, r->history, sizeof n->history);
     memcpy(n->version, r->version, sizeof n->version);

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "fleet/collect/poller.h"
 #include "nodes/announced.h"
+#include "nodes/behind.h"
 
 enum { FIRST_RATE = 4000 }; // nodes a second, of those that are new
 
@@ -32,8 +34,25 @@ static int node_base(const struct poller *p, const char *name, const char *said,
     return addresses_url(p->addresses, url, "url", name, out, room, err);
 }
 
+// A node behind another collector is in the state that this one says.
+static void node_said_behind(struct polled *n, const struct named_node *s)
+{
+    snprintf(n->behind, sizeof n->behind, "%.63s", s->url + strlen(BEHIND_URL));
+    n->base[0][0] = '\0';
+    n->at_base = 0;
+    n->pushes = false;
+    n->slurm_state[0] = '\0';
+    for (int i = 0; i < NODE_STATES; i++)
+        if (strcmp(node_states[i].name, s->state) == 0 && i != NODE_GONE)
+            n->state = (enum node_state)i;
+    snprintf(n->why, sizeof n->why, "%s%s",
+             n->state > NODE_UP ? "this is what another collector says: " : "",
+             n->state > NODE_UP ? n->behind : "");
+}
+
 static void node_said(struct polled *n, const struct naming_node *said)
 {
+    const uint32_t behind = said->sources & n->poller->collector_sources;
     const struct named_node *s = &said->said;
     const size_t room = sizeof n->base[0];
     struct err err;
@@ -43,6 +62,12 @@ static void node_said(struct polled *n, const struct naming_node *said)
     snprintf(n->partitions, sizeof n->partitions, "%s", s->partitions);
     snprintf(n->slurm_reason, sizeof n->slurm_reason, "%s", s->reason);
     n->base[1][0] = '\0';
+    n->twice = behind && (said->sources != behind || behind & (behind - 1));
+    if (str_starts(s->url, BEHIND_URL)) {
+        node_said_behind(n, s);
+        return;
+    }
+    n->behind[0] = '\0';
     n->pushes = strcmp(s->url, ANNOUNCED_URL) == 0 || strcmp(said->other_url, ANNOUNCED_URL) == 0;
     if (n->pushes) {
         n->base[0][0] = '\0';
@@ -57,7 +82,7 @@ static void node_said(struct polled *n, const struct naming_node *said)
         n->at_base = 0;
 }
 
-static struct polled *polled_new(struct poller *p, const char *name, int64_t first_ms)
+struct polled *polled_new(struct poller *p, const char *name, int64_t first_ms)
 {
     struct polled *n = calloc(1, sizeof *n);
     if (!n)

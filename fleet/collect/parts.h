@@ -22,6 +22,7 @@ struct whole_run {
     struct poller *poller;
     char node[64];
     int64_t seq, run;
+    bool behind; // it is fetched from another collector
 };
 
 struct poller {
@@ -34,9 +35,11 @@ struct poller {
     struct loop_watch *watch;
     struct loop_timer *timer;
     struct addresses *addresses;
-    struct polled **nodes; // by name; owned, each too
-    int n, at;             // at: where the search continues
-    int64_t search_ms;     // when the timer fires, monotonic
+    struct polled **nodes;                         // by name; owned, each too
+    int n, at;                                     // at: where the search continues
+    struct polled *collectors[FLEETD_SOURCES_MAX]; // by source; NULL: the source is none. Owned
+    uint32_t collector_sources;                    // bits of those that are
+    int64_t search_ms;                             // when the timer fires, monotonic
     struct poller_totals totals;
     struct wanted wanted[WANTED_ROOM];
     int wanted_at;
@@ -58,9 +61,16 @@ enum { POLLER_SEARCH_MS = 10 }; // between two searches
 void poller_search_in(struct poller *p, int64_t ms);
 void poller_wake(struct poller *p);                                       // it comes soon
 struct polled *poller_find_own(const struct poller *p, const char *name); // NULL: none
-int by_polled_name(const void *key, const void *entry);                   // for bsearch
+struct polled *poller_find_collector(const struct poller *p, const char *name);
+int by_polled_name(const void *key, const void *entry); // for bsearch
 // With the token and the certificate for nodes. It is counted; `done` takes it off in_flight.
 int poller_fetch(struct poller *p, const char *url, fetch_done *done, void *ctx, struct err *err);
+
+// node_list.c
+struct polled *polled_new(struct poller *p, const char *name, int64_t first_ms); // NULL: no memory
+
+// collectors.c
+int poller_add_collectors(struct poller *p, struct err *err); // those of the configuration
 
 // node_events.c
 void node_event(struct polled *n, enum node_event e);

@@ -52,6 +52,9 @@ struct polled {
     int64_t returned_ms;                      // the last time, UTC
     int64_t poison_ms;    // its page ended the process that reads pages, UTC; 0: its last did not
     bool pushes;          // it sends its pages itself, and is never contacted
+    char behind[64];      // the collector from which its runs come; it is never contacted. "": none
+    bool twice;           // it is also behind a collector, or behind two
+    int64_t lost;         // of a collector: runs that it had deleted before they were read
     struct pushed push;   // of its last page, if it does
     bool too_old;         // its daemon does not know the feed, or not as the collector needs it
     char why[POLLER_WHY]; // why its last request failed; "": it did not

@@ -15,15 +15,24 @@
 #include "base/str.h"
 #include "fleet/collect/parts.h"
 
-enum { PAGE_RUNS = 100 };
+enum {
+    PAGE_RUNS = 100,
+    COLLECTOR_RUNS = SUMMARY_RUNS_MAX, // of a page of another collector: 0.9 MB
+};
 
 // ---- Requests -----------------------------------------------------------------------------------
+
+static bool is_collector(const struct polled *n)
+{
+    return poller_find_collector(n->poller, n->name) == n;
+}
 
 static int send_on(struct polled *n, struct fetch_response *r)
 {
     struct err err;
     struct ingest_item item = {.kind = INGEST_PAGE,
                                .node = n->name,
+                               .collector = is_collector(n),
                                .after = n->after,
                                .received_ms = clock_wall_ms(),
                                .skew_ms = r->dated ? (int)r->skew_ms : 0};
@@ -63,8 +72,8 @@ static void poll_node(struct polled *n)
     struct err err;
     char url[500];
     snprintf(url, sizeof url, "%s/v1/feed?form=summary&limit=%d&after=%" PRId64 "%s%s",
-             n->base[n->at_base], PAGE_RUNS, n->after, *n->history ? "&history_id=" : "",
-             n->history);
+             n->base[n->at_base], is_collector(n) ? COLLECTOR_RUNS : PAGE_RUNS, n->after,
+             *n->history ? "&history_id=" : "", n->history);
     n->busy = true;
     if (poller_fetch(n->poller, url, on_page, n, &err) < 0)
         node_failed(n, err.text);
@@ -77,6 +86,19 @@ static bool poller_has_room(const struct poller *p)
            ingest_backlog(p->ingest) < INGEST_BACKLOG_MAX;
 }
 
+// Requests from it, if it is due; else *next is at most when it is.
+static void search_node(struct polled *n, int64_t now, int64_t *next)
+{
+    if (n->busy || n->state == NODE_GONE || node_asleep(n) || *n->behind)
+        return;
+    if (n->due_ms <= now && n->pushes)
+        push_missed(n);
+    else if (n->due_ms <= now)
+        poll_node(n);
+    else if (n->due_ms < *next)
+        *next = n->due_ms;
+}
+
 static void on_search(void *ctx, uint32_t events)
 {
     struct poller *p = ctx;
@@ -84,16 +106,12 @@ static void on_search(void *ctx, uint32_t events)
     (void)events;
     p->search_ms = 0;
     for (int i = 0; i < p->n && poller_has_room(p); i++) {
-        struct polled *n = p->nodes[p->at = (p->at + 1) % p->n];
-        if (n->busy || n->state == NODE_GONE || node_asleep(n))
-            continue;
-        if (n->due_ms <= now && n->pushes)
-            push_missed(n);
-        else if (n->due_ms <= now)
-            poll_node(n);
-        else if (n->due_ms < next)
-            next = n->due_ms;
+        p->at = (p->at + 1) % p->n;
+        search_node(p->nodes[p->at], now, &next);
     }
+    for (int i = 0; i < FLEETD_SOURCES_MAX && poller_has_room(p); i++)
+        if (p->collectors[i])
+            search_node(p->collectors[i], now, &next);
     fetch_turn(p->fetch);
     if (next < INT64_MAX)
         poller_search_in(p, next - now > POLLER_SEARCH_MS ? next - now : POLLER_SEARCH_MS);
@@ -144,7 +162,8 @@ static void poller_pass(struct poller *p, const struct ingest_report *r)
 static void on_ingest_report(void *ctx, const struct ingest_report *r)
 {
     struct poller *p = ctx;
-    struct polled *n = poller_find_own(p, r->node);
+    struct polled *n =
+        r->collector ? poller_find_collector(p, r->node) : poller_find_own(p, r->node);
     store_reported(p, r);
     if (r->kind == INGEST_WANTED)
         fetch_document(p, r);
@@ -178,8 +197,13 @@ static void on_ingest_ended(void *ctx, const char *suspect)
             push_settle(p->nodes[i], ERR_UNAVAILABLE,
                         "the process that stores has ended; send the page again");
         }
+    for (int i = 0; i < FLEETD_SOURCES_MAX; i++)
+        if (p->collectors[i] && p->collectors[i]->sent)
+            node_later(p->collectors[i], 0);
     poller_pass(p, NULL);
     struct polled *n = suspect ? poller_find_own(p, suspect) : NULL;
+    if (!n && suspect)
+        n = poller_find_collector(p, suspect);
     if (!n)
         return;
     node_failed(n, "its page ended the process that reads it");
@@ -208,7 +232,7 @@ void poller_listen(struct poller *p, poller_report_fn *fn, void *ctx)
 void poller_soon(struct poller *p, const char *node)
 {
     struct polled *n = poller_find_own(p, node);
-    if (!n || n->busy || n->pushes)
+    if (!n || n->busy || !node_is_here(n))
         return;
     n->due_ms = clock_mono_ms();
     poller_wake(p);
@@ -245,7 +269,7 @@ static int poller_open(struct poller *p, struct err *err)
     p->whole_limits = p->limits;
     p->whole_limits.body_max = FLEET_ARCHIVE_BYTES_MAX;
     p->addresses = addresses_read(p->c->hosts_file, err);
-    if (!p->addresses || read_node_token(p, err) < 0)
+    if (!p->addresses || read_node_token(p, err) < 0 || poller_add_collectors(p, err) < 0)
         return -1;
     p->fetch = fetch_new((int)p->c->at_once, &p->limits, err);
     p->watch =
@@ -286,6 +310,8 @@ void poller_free(struct poller *p)
     addresses_free(p->addresses);
     for (int i = 0; i < p->n; i++)
         free(p->nodes[i]);
+    for (int i = 0; i < FLEETD_SOURCES_MAX; i++)
+        free(p->collectors[i]);
     free(p->nodes);
     free(p);
 }

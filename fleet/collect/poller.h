@@ -17,12 +17,16 @@ int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int n, s
 enum { NODE_SKEW_MAX_MS = 60 * 1000 };
 bool node_clock_wrong(const struct polled *n); // by more than NODE_SKEW_MAX_MS
 bool node_duplicate(const struct polled *n);   // two machines respond under its name
+bool node_is_here(const struct polled *n);     // its runs come from itself
 bool node_asleep(const struct polled *n);      // Slurm has powered it off; it is not contacted
 
 // All nodes that were ever named since the start, by name. Borrowed until the next
 // poller_set_nodes.
 struct polled *const *poller_nodes(const struct poller *p, int *n);
 const struct polled *poller_find(const struct poller *p, const char *name); // NULL: none
+// Other collectors whose feeds are followed: `name` is the address. In the order of the sources.
+// NULL: there are fewer.
+const struct polled *poller_collector_at(const struct poller *p, int i);
 void poller_totals(const struct poller *p, struct poller_totals *out);
 size_t poller_backlog(const struct poller *p); // bytes received and not stored
 

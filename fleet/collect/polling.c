@@ -42,6 +42,14 @@ const struct polled *poller_find(const struct poller *p, const char *name)
     return poller_find_own(p, name);
 }
 
+struct polled *poller_find_collector(const struct poller *p, const char *name)
+{
+    for (int i = 0; i < FLEETD_SOURCES_MAX; i++)
+        if (p->collectors[i] && strcmp(p->collectors[i]->name, name) == 0)
+            return p->collectors[i];
+    return NULL;
+}
+
 // ---- Requests -----------------------------------------------------------------------------------
 
 struct fetch_request poller_request(const struct poller *p)

@@ -63,7 +63,8 @@ void fetch_document(struct poller *p, const struct ingest_report *r)
         return;
     w->poller = p;
     snprintf(w->node, sizeof w->node, "%s", r->node);
-    snprintf(url, sizeof url, "%s/v1/facts/%s", n->base[n->at_base], r->hash);
+    snprintf(url, sizeof url, "%s/v1/facts/%s", *n->behind ? n->behind : n->base[n->at_base],
+             r->hash);
     if (poller_fetch(p, url, on_document, w, &err) < 0)
         free(w);
 }
@@ -88,6 +89,8 @@ static void on_whole(void *ctx, struct fetch_response *r)
     struct buf nothing = BUF_INIT;
     bool here = r->error == FETCH_OK && r->status == 200;
     int status = r->error == FETCH_OK ? r->status : r->error == FETCH_BODY_TOO_LARGE ? 413 : 0;
+    if (status == 404 && w->behind)
+        status = 0; // the other collector may not have it yet
     p->totals.in_flight--;
     p->wholes_in_flight--;
     whole_send(w, status, here ? &r->body : &nothing);
@@ -100,14 +103,19 @@ static int whole_fetch(struct poller *p, const struct whole_run *w, struct err *
 {
     const struct polled *n = poller_find(p, w->node);
     char url[500];
+    struct fetch_request q = poller_request(p);
     struct whole_run *own = n && n->state != NODE_GONE && !n->pushes ? malloc(sizeof *own) : NULL;
     if (!own)
         return -1;
     *own = *w;
-    snprintf(url, sizeof url, "%s/v1/runs/%" PRId64 "/export?topology=false", n->base[n->at_base],
-             w->run);
-    const struct fetch_request q = {
-        .url = url, .token = p->token, .tls = &p->tls, .limits = &p->whole_limits};
+    own->behind = *n->behind;
+    if (own->behind)
+        snprintf(url, sizeof url, "%s/v1/fleet/archive/%s/%" PRId64, n->behind, n->name, w->seq);
+    else
+        snprintf(url, sizeof url, "%s/v1/runs/%" PRId64 "/export?topology=false",
+                 n->base[n->at_base], w->run);
+    poller_address(&q, url);
+    q.limits = &p->whole_limits;
     if (fetch_start(p->fetch, &q, on_whole, own, err) == 0)
         return 0;
     free(own);

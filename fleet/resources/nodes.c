@@ -83,6 +83,26 @@ static void write_sources(const struct naming *n, struct jsonw *w)
     jsonw_end(w);
 }
 
+static void write_collectors(const struct poller *p, struct jsonw *w)
+{
+    const struct polled *n;
+    jsonw_array(w, "collectors");
+    for (int i = 0; (n = poller_collector_at(p, i)); i++) {
+        jsonw_object(w, NULL);
+        jsonw_text(w, "collector", n->name);
+        jsonw_text(w, "state", node_states[n->state].name);
+        jsonw_text(w, "problem", n->why);
+        jsonw_text(w, "outcome", fleet_outcomes[n->outcome].name);
+        jsonw_time(w, "received", n->seen_ms);
+        jsonw_text(w, "history_id", n->history);
+        jsonw_i64(w, "next", n->after);
+        jsonw_i64(w, "lost", n->lost);
+        jsonw_text(w, "version", n->version);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
 static void write_kept(const struct judging_summary *s, struct jsonw *w)
 {
     const struct kept_counts *c = &s->judged.counts;
@@ -125,6 +145,7 @@ int fleetd_status(struct request *q, struct reply *r, struct err *err)
     write_states(s->poller, &w);
     jsonw_text(&w, "sources_problem", naming_problem(s->naming));
     write_sources(s->naming, &w);
+    write_collectors(s->poller, &w);
     jsonw_bool(&w, "store_ready", t.store_state == STORE_READY);
     jsonw_text(&w, "store_state", store_state_names[t.store_state]);
     jsonw_time(&w, "store_since", t.store_since_ms);
@@ -171,13 +192,14 @@ static void write_said(const struct polled *n, const struct naming *naming, stru
     write_word_list(w, "partitions", n->partitions);
     jsonw_bool(w, "asleep", node_asleep(n));
     jsonw_bool(w, "pushes", n->pushes);
+    jsonw_text(w, "collector", n->behind);
 }
 
 static void write_faults(const struct polled *n, struct jsonw *w)
 {
     jsonw_i64(w, "skew_ms", n->skew_ms);
     jsonw_bool(w, "clock_wrong", node_clock_wrong(n));
-    jsonw_bool(w, "duplicate", node_duplicate(n));
+    jsonw_bool(w, "duplicate", node_duplicate(n) || n->twice);
     jsonw_time(w, "poison", n->poison_ms);
     jsonw_bool(w, "too_old", n->too_old);
 }

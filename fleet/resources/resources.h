@@ -17,6 +17,8 @@ handler_fn fleetd_rollouts, fleetd_effect;
 handler_fn fleetd_ranking, fleetd_compare;
 // runs.c: for clients that judge by themselves. In the process that reads.
 handler_fn fleetd_runs, fleetd_facts;
+// feed.c: for another collector. In the process that reads.
+handler_fn fleetd_feed;
 // archive.c: a whole run. In the process that reads.
 handler_fn fleetd_archive;
 work_fn fleetd_archive_work;

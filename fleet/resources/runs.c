@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "fleet/services/own_pages.h"
 #include "fleet/services/services.h"
 #include "fleet/services/stored_fleet.h"
 #include "model/spec.h"
@@ -98,28 +98,17 @@ static int runs_page_add(void *ctx, const struct summary_page *page, struct err 
     return 0;
 }
 
-// Whose page it is: this machine's, if its name is one that a node could have.
-static void name_collector(struct summary_page *head)
-{
-    struct err err;
-    if (gethostname(head->node, sizeof head->node - 1) < 0 || run_node_check(head->node, &err) < 0)
-        snprintf(head->node, sizeof head->node, "collector");
-    snprintf(head->version, sizeof head->version, "%s", NUMAPROBE_VERSION);
-}
-
 static int read_runs_query(const struct request *q, struct fleet_window *w, struct nodeset *where,
                            struct runs_page *p, struct err *err)
 {
-    const char *form = request_query(q, "form");
     int64_t cursor = 0;
     bool given;
     *w = (struct fleet_window){
         .class_hash = request_query(q, "class"), .own = true, .partial = true};
     p->newest = NEWEST_DEFAULT;
     p->limit = SUMMARY_RUNS_MAX;
-    if (form && strcmp(form, "summary") != 0)
-        return err_set(err, ERR_INVALID, "form", "must be summary; whole runs are on their nodes");
-    if (request_query_int(q, "newest", 1, NEWEST_MAX, &p->newest, err) < 0 ||
+    if (own_page_form(q, err) < 0 ||
+        request_query_int(q, "newest", 1, NEWEST_MAX, &p->newest, err) < 0 ||
         request_query_int(q, "limit", 1, SUMMARY_RUNS_MAX, &p->limit, err) < 0 ||
         request_query_int(q, "cursor", 0, INT32_MAX, &cursor, err) < 0 ||
         request_query_time(q, "since", &w->since_ms, err) < 0 ||
@@ -139,7 +128,7 @@ int fleetd_runs(struct request *q, struct reply *r, struct err *err)
     struct runs_page p CLEANUP(runs_page_fini) = {0};
     struct fleet_window w;
     summary_writer_init(&p.w);
-    name_collector(&p.head);
+    own_page_head(&p.head);
     if (read_runs_query(q, &w, &where, &p, err) < 0 ||
         fleet_store_window(fleet_of(q)->store, &w, runs_page_add, &p, err) < 0)
         return -1;

@@ -55,7 +55,8 @@ static const struct param params[] = {
     TEXT(source, .joins = ' ', .def = "", .metavar = "SOURCE",
          .help =
              "Where the nodes are listed: nodes:SET, file:PATH, slurm:PARTITION, srv:NAME, "
-             "http_sd:URL, file_sd:PATH or announce (nodes that push). May be repeated; the nodes "
+             "http_sd:URL, file_sd:PATH, announce (nodes that push) or collector:URL (the nodes of "
+             "another collector, whose history is copied). May be repeated; the nodes "
              "of all sources are collected from."),
     TEXT(nodes, .joins = ',', .def = "", .metavar = "SET",
          .help = "The nodes: n[001-100,120], @group or ^file. May be repeated. Short for "

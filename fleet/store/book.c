@@ -268,12 +268,23 @@ static int load_feed(void *ctx, const struct fleet_cell *row, struct err *err)
                             .was = row[4].i,
                             .last_ms = row[5].i,
                             .skew_ms = row[6].i,
-                            .state = (enum fleet_feed_state)row[8].i};
+                            .state = (enum fleet_feed_state)row[8].i,
+                            .top = row[9].i,
+                            .top_was = row[9].i};
     snprintf(f->version, sizeof f->version, "%s", row[7].t);
     if (f->node < 1 || f->node > b->nodes.n || f->twin < 0 || f->twin > b->nodes.n)
         return err_set(err, ERR_DAMAGED, "", "table feed: row %d has no node", number);
     if (f->state != FLEET_FEED_CLOSED)
         b->node[f->node - 1].feed = number;
+    if (f->top)
+        brought(b, f->node);
+    return 0;
+}
+
+static int load_arrived(void *ctx, const struct fleet_cell *row, struct err *err)
+{
+    (void)err;
+    ((struct book_load *)ctx)->book->arrived = row[0].i;
     return 0;
 }
 
@@ -320,13 +331,14 @@ int book_read(struct book *b, const struct fleet_engine *e, void *db, bool write
          load_kind, &b->kinds},
         {"SELECT id, origin, class, config, topology FROM machine WHERE id > $1 ORDER BY id",
          load_machine, &b->machines},
-        {"SELECT id, node, twin, history, next, last_ms, skew_ms, version, state FROM feed "
+        {"SELECT id, node, twin, history, next, last_ms, skew_ms, version, state, top FROM feed "
          "WHERE id > $1 ORDER BY id",
          load_feed, &b->feeds},
         {"SELECT node, from_ms, machine FROM setup WHERE node > $1 ORDER BY node, from_ms",
          load_setup, &none},
         {"SELECT node, kind, class, first_month, last_month FROM span WHERE node > $1", load_span,
          &none},
+        {"SELECT value FROM meta WHERE name = 'arrived' AND value >= $1", load_arrived, &none},
     };
     enum { OF_READERS = 4 };
     for (size_t i = 0; i < (writer ? COUNT_OF(tables) : (size_t)OF_READERS); i++) {

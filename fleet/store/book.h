@@ -22,7 +22,8 @@ struct book_node {
 struct book_feed {
     int node, twin; // 0: none
     int64_t next, last_ms, skew_ms;
-    int64_t was; // `next` in the database
+    int64_t was;          // `next` in the database
+    int64_t top, top_was; // the highest number that came through another collector; in the database
     char version[32];
     enum fleet_feed_state state;
     bool dirty;
@@ -47,7 +48,8 @@ struct book {
     struct book_machine *machine;
     struct summary_layout *layout; // lists are owned
     int node_room, feed_room, kind_room, machine_room, layout_room;
-    bool here; // all of it was read
+    bool here;       // all of it was read
+    int64_t arrived; // for the writer: the last number of an arrival
 };
 
 void book_fini(struct book *b); // and it is empty again

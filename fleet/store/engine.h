@@ -30,6 +30,7 @@ enum {
 };
 // A run as it is stored. Numbers of nodes, kinds, feeds and machines are those of the dictionaries.
 struct fleet_row {
+    int64_t arrival; // its number among all that were stored
     int node, kind, feed, machine;
     int64_t at_ms; // what it is ordered by
     int64_t received_ms, finished_ms, seq, run;
@@ -37,8 +38,9 @@ struct fleet_row {
     int disturbed;  // 1e-4; -1: not known
     double seconds; // NaN: not known
     const char *label;
+    const char *history; // of `arrivals` alone: the feed's
     int n;
-    const float *v, *lo, *hi;
+    float *v, *lo, *hi; // borrowed
 };
 typedef int fleet_row_fn(void *ctx, const struct fleet_row *row, struct err *err);
 
@@ -83,6 +85,9 @@ struct fleet_engine {
     int (*move)(void *db, const struct fleet_move *moves, int n, struct err *err); // ERR_CONFLICT
     int (*read)(void *db, const struct fleet_reading *r, fleet_row_fn *fn, void *ctx,
                 struct err *err);
+    // Rows with after < arrival <= until, in order.
+    int (*arrivals)(void *db, int64_t after, int64_t until, fleet_row_fn *fn, void *ctx,
+                    struct err *err);
     // Rows before `before_ms`, the beginning of a month, are deleted. Transactions are its own.
     int (*retain)(void *db, int64_t before_ms, int n_nodes, int64_t *deleted, struct err *err);
     int (*bytes)(void *db, int64_t *bytes, struct err *err);

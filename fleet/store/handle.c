@@ -85,16 +85,42 @@ void fleet_store_close(struct fleet_store *s)
     free(s);
 }
 
+// A writer that begins on a database whose newest transactions may have been lost leaves numbers
+// out: those of runs that are lost may be known to others, and would be given to other runs.
+static int skip_arrivals(struct fleet_store *s, struct err *err)
+{
+    static const char *const steps[] = {
+        "UPDATE skipped SET high = high + 262144 "
+        "WHERE high = (SELECT value FROM meta WHERE name = 'arrived')",
+        "INSERT INTO skipped (low, high) SELECT value, value + 262144 FROM meta "
+        "WHERE name = 'arrived' "
+        "AND NOT EXISTS (SELECT 1 FROM skipped WHERE skipped.high = meta.value + 262144)",
+        "UPDATE meta SET value = value + 262144 WHERE name = 'arrived'"};
+    int result = 0;
+    for (size_t i = 0; i < COUNT_OF(steps) && result == 0; i++)
+        result = fleet_exec(s, steps[i], NULL, 0, err);
+    return s->engine->end(s->db, result, err);
+}
+
+static int begin_writing(struct fleet_store *s, struct err *err)
+{
+    int moved = s->engine->begin(s->db, true, err), ever = moved;
+    while (moved > 0 && (moved = skip_arrivals(s, err)) == 0)
+        moved = s->engine->begin(s->db, true, err);
+    return moved < 0 ? -1 : ever;
+}
+
 int fleet_begin(struct fleet_store *s, struct err *err)
 {
     bool write = s->use == FLEET_STORE_WRITE;
-    int moved = s->engine->begin(s->db, write, err);
+    int moved = write ? begin_writing(s, err) : s->engine->begin(s->db, false, err);
     if (moved < 0)
         return -1;
     if (moved || !s->book.here)
         book_fini(&s->book);
     s->n_rows = 0;
     s->n_put = 0;
+    s->n_arrived = 0;
     s->changed = false;
     return (!write || !s->book.here) && book_read(&s->book, s->engine, s->db, write, err) < 0
                ? fleet_end(s, -1, err)
@@ -103,11 +129,13 @@ int fleet_begin(struct fleet_store *s, struct err *err)
 
 int fleet_end(struct fleet_store *s, int result, struct err *err)
 {
+    const struct fleet_cell counts[] = {CELL_I(s->n_put), CELL_I(s->n_arrived)};
     if (result == 0 && s->use == FLEET_STORE_WRITE && (s->changed || s->n_put))
         result = fleet_exec(s,
                             "UPDATE meta SET value = value + CASE name WHEN 'runs' "
-                            "THEN CAST($1 AS bigint) ELSE 1 END WHERE name IN ('version', 'runs')",
-                            &CELL_I(s->n_put), 1, err);
+                            "THEN CAST($1 AS bigint) WHEN 'arrived' THEN CAST($2 AS bigint) "
+                            "ELSE 1 END WHERE name IN ('version', 'runs', 'arrived')",
+                            counts, COUNT_OF(counts), err);
     if (s->engine->end(s->db, result, err) == 0)
         return 0;
     book_fini(&s->book);

@@ -14,7 +14,8 @@ struct fleet_store {
     struct fleet_row rows[STORE_ROWS]; // not given to the engine yet
     int n_rows;
     int layouts[SUMMARY_LAYOUTS_MAX]; // numbers of those of the page; 0: not looked up
-    int64_t n_put;                    // rows of the transaction
+    int64_t n_put;                    // rows of the transaction; deleted ones count against it
+    int64_t n_arrived;                // rows that were put
     bool changed;                     // something else than places
     struct buf json;
     int archive; // enum fleet_archive: what is wanted of the runs that are stored
@@ -26,6 +27,9 @@ struct fleet_store *fleet_open_any(const char *where, enum fleet_store_use use, 
 int fleet_begin(struct fleet_store *s, struct err *err);
 // result 0: commits. -1: rolled back, and the book is read again by the next transaction.
 int fleet_end(struct fleet_store *s, int result, struct err *err);
+// As it is in a page, but for its place in a feed. Values are borrowed of the row. ERR_DAMAGED.
+int row_summary(const struct book *b, const struct fleet_row *row, struct summary *out,
+                struct err *err);
 // Wants the run, if runs like it are archived.
 int archive_row(struct fleet_store *s, const struct fleet_row *row, struct err *err);
 // A statement without rows.
@@ -33,3 +37,30 @@ int fleet_exec(struct fleet_store *s, const char *sql, const struct fleet_cell *
                struct err *err);
 // The number of a node, which is made if it is new. -1.
 int store_node(struct fleet_store *s, const char *name, int64_t since_ms, struct err *err);
+
+// put.c, for collected.c
+struct book_feed *feed_at(struct fleet_store *s, int number);
+// A history that is new, of the page's node or of a node whose runs are in the page. Its number;
+// -1.
+int feed_make(struct fleet_store *s, const struct fleet_page *p, const char *history,
+              const char *version, int node, struct err *err);
+void feed_open(struct fleet_store *s, int feed, int node); // it is the node's present one
+void feed_leave(struct fleet_store *s, int node);          // the node has another one, or is gone
+bool same_name(const char *a, const char *b);              // "n1" and "n1.cluster.example"
+bool page_is_sound(const struct fleet_page *f);
+// A row of a dictionary, or a history, is new. CROWDED in *ack: it is one too many.
+void count_new(struct fleet_store *s, int node, struct fleet_ack *ack);
+int rows_room(struct fleet_store *s, int n, struct err *err); // for so many rows of a page
+int rows_flush(struct fleet_store *s, struct err *err);
+int page_put_run(struct fleet_store *s, const struct summary *r, const struct fleet_page *p,
+                 int node, int feed, struct fleet_ack *ack, struct err *err);
+int spans_flush(struct fleet_store *s, int node, struct err *err);
+int put_setup(struct fleet_store *s, const struct fleet_row *row, struct err *err);
+
+// collected.c
+int put_collected(struct fleet_store *s, const struct fleet_page *p, struct fleet_ack *ack,
+                  struct err *err);
+// known[i]: run first+i of the page is stored already. All are of one history, and each number is
+// higher than the one before.
+int runs_known(struct fleet_store *s, const struct fleet_page *p, int first, int n, int node,
+               int feed, bool *known, struct err *err);

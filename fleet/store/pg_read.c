@@ -27,8 +27,9 @@ struct pg_reader {
     void *ctx;
     const unsigned char *at, *end;
     bool headed, broken, values_only;
+    bool arrivals;                 // the feed's history follows each row
     float values[3 * METRICS_MAX]; // of the row that is read
-    char label[RUN_LABEL_MAX + 1];
+    char label[RUN_LABEL_MAX + 1], history[40];
 };
 
 static struct pg_reader *reader_new(const struct fleet_reading *r, fleet_row_fn *fn, void *ctx,
@@ -116,15 +117,14 @@ static void next_values(struct pg_reader *r, struct fleet_row *row)
     row->hi = to + 2 * n;
 }
 
-static const char *next_label(struct pg_reader *r)
+static const char *next_text(struct pg_reader *r, char *out, size_t room)
 {
     const unsigned char *b;
     int n = field_next(r, &b);
-    if (n >= (int)sizeof r->label)
+    if (n >= (int)room)
         r->broken = true;
-    snprintf(r->label, sizeof r->label, "%.*s", n < 0 || r->broken ? 0 : n,
-             b ? (const char *)b : "");
-    return r->label;
+    snprintf(out, room, "%.*s", n < 0 || r->broken ? 0 : n, b ? (const char *)b : "");
+    return out;
 }
 
 // In the order of PG_RUN_HEAD.
@@ -143,8 +143,11 @@ static void next_row(struct pg_reader *r, struct fleet_row *row)
     row->state = (int)field_number(r, 0);
     row->flags = (int)field_number(r, 0);
     row->disturbed = (int)field_number(r, -1);
-    row->label = next_label(r);
+    row->label = next_text(r, r->label, sizeof r->label);
+    row->arrival = field_number(r, 0);
     next_values(r, row);
+    if (r->arrivals)
+        row->history = next_text(r, r->history, sizeof r->history);
 }
 
 static int row_form(struct err *err)
@@ -169,7 +172,7 @@ static int row_begin(struct pg_reader *r, const unsigned char *bytes, size_t n, 
     r->at += 2;
     if (columns == -1)
         return 0;
-    return columns == PG_RUN_COLUMNS ? 1 : row_form(err);
+    return columns == PG_RUN_COLUMNS + r->arrivals ? 1 : row_form(err);
 }
 
 static int row_give(struct pg_reader *r, struct err *err)
@@ -242,6 +245,22 @@ static int read_all(struct pg *c, const struct fleet_reading *r, struct pg_reade
     sql_numbers(&sql, "node", r->nodes, r->first, r->last);
     sql_wanted(&sql, r);
     buf_fmt(&sql, " ORDER BY node, kind, %s) TO STDOUT (FORMAT binary)", newest_first);
+    return sql_copy(c, &sql, row_message, to, err);
+}
+
+int pg_read_arrivals(struct pg *c, int64_t after, int64_t until, fleet_row_fn *fn, void *ctx,
+                     struct err *err)
+{
+    CLEANUP_BUF struct buf sql = BUF_INIT;
+    CLEANUP_MEM struct pg_reader *to = reader_new(&(struct fleet_reading){0}, fn, ctx, err);
+    if (!to)
+        return -1;
+    to->arrivals = true;
+    buf_fmt(&sql,
+            "COPY (SELECT " PG_RUN_HEAD ", " PG_RUN_ENDS ", (SELECT history FROM feed "
+            "WHERE feed.id = run.feed) FROM run WHERE arrival > %" PRId64 " AND arrival <= %" PRId64
+            " ORDER BY arrival) TO STDOUT (FORMAT binary)",
+            after, until);
     return sql_copy(c, &sql, row_message, to, err);
 }
 

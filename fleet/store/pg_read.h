@@ -10,10 +10,10 @@ struct pg;
 // The order of the fields on the wire. That of the columns (schema/fleet/pg) differs.
 #define PG_RUN_HEAD                                                                                \
     "node, kind, measured, received, finished, seq, run, seconds, feed, machine, state, flags, "   \
-    "disturbed, label"
+    "disturbed, label, arrival"
 #define PG_RUN_ENDS "v, w"
 enum {
-    PG_RUN_COLUMNS = 16,
+    PG_RUN_COLUMNS = 17,
     PG_ARRAY_HEAD = 20,                  // bytes of an array before its elements
     PG_FIRST_MONTH = (2020 - 1970) * 12, // before it: run_older
 };
@@ -22,5 +22,8 @@ static const int64_t pg_epoch_ms = 946684800000; // PostgreSQL's times count fro
 // As the engine's read.
 int pg_read_runs(struct pg *c, const struct fleet_reading *r, fleet_row_fn *fn, void *ctx,
                  struct err *err);
+// As the engine's arrivals.
+int pg_read_arrivals(struct pg *c, int64_t after, int64_t until, fleet_row_fn *fn, void *ctx,
+                     struct err *err);
 // " AND measured TEST 'TIME'"; nothing for 0 and INT64_MAX, which are no limit.
 void pg_sql_time(struct buf *sql, const char *test, int64_t ms);

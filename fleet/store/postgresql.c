@@ -391,6 +391,7 @@ static void copy_row(struct pgx *p, const struct fleet_row *r)
     else
         field_i2(p, r->disturbed);
     field_text(p, r->label);
+    field_i8(p, r->arrival);
     field_values(p, r);
 }
 
@@ -477,6 +478,13 @@ static int pgx_move(void *db, const struct fleet_move *moves, int n, struct err 
                                 (long long)(n - moved), n);
 }
 
+static int pgx_arrivals(void *db, int64_t after, int64_t until, fleet_row_fn *fn, void *ctx,
+                        struct err *err)
+{
+    struct pgx *p = db;
+    return pg_read_arrivals(p->c, after, until, fn, ctx, err);
+}
+
 // ---- Upkeep
 
 static int pgx_drop(struct pgx *p, int month, int64_t *deleted, struct err *err)
@@ -551,6 +559,7 @@ const struct fleet_engine fleet_postgresql = {
     .put_rows = pgx_put_rows,
     .move = pgx_move,
     .read = pgx_read,
+    .arrivals = pgx_arrivals,
     .retain = pgx_retain,
     .bytes = pgx_bytes,
 };

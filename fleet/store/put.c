@@ -28,14 +28,14 @@ const struct fleet_outcome_info fleet_outcomes[FLEET_OUTCOMES] = {
 };
 
 // "n1" and "n1.cluster.example" are one node.
-static bool same_name(const char *a, const char *b)
+bool same_name(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);
     size_t shorter = n < m ? n : m;
     return strncmp(a, b, shorter) == 0 && (n == m || (n > m ? a[m] : b[n]) == '.');
 }
 
-static bool page_is_sound(const struct fleet_page *f)
+bool page_is_sound(const struct fleet_page *f)
 {
     const struct summary_page *p = f->page;
     int64_t at = f->after;
@@ -51,12 +51,12 @@ static bool page_is_sound(const struct fleet_page *f)
 
 // ---- Feeds
 
-static struct book_feed *feed_at(struct fleet_store *s, int number)
+struct book_feed *feed_at(struct fleet_store *s, int number)
 {
     return &s->book.feed[number - 1];
 }
 
-static void feed_open(struct fleet_store *s, int feed, int node)
+void feed_open(struct fleet_store *s, int feed, int node)
 {
     struct book_feed *f = feed_at(s, feed);
     f->node = node;
@@ -68,7 +68,7 @@ static void feed_open(struct fleet_store *s, int feed, int node)
 }
 
 // The node has another history now, or is gone. A twin of the old one is the only one left.
-static void feed_leave(struct fleet_store *s, int node)
+void feed_leave(struct fleet_store *s, int node)
 {
     int feed = s->book.node[node - 1].feed;
     if (!feed)
@@ -91,15 +91,15 @@ static void feed_unclaim(struct fleet_store *s, int node)
             feed_open(s, i + 1, s->book.feed[i].node);
 }
 
-static int feed_make(struct fleet_store *s, const struct fleet_page *p, int node, struct err *err)
+int feed_make(struct fleet_store *s, const struct fleet_page *p, const char *history,
+              const char *version, int node, struct err *err)
 {
     bool fresh;
-    int number = book_feed(&s->book, p->page->history_id, &fresh, err);
+    int number = book_feed(&s->book, history, &fresh, err);
     if (number < 0)
         return -1;
-    const struct fleet_cell row[] = {
-        CELL_I(number),         CELL_I(node),       CELL_T(p->page->history_id),
-        CELL_I(p->received_ms), CELL_I(p->skew_ms), CELL_T(p->page->version)};
+    const struct fleet_cell row[] = {CELL_I(number),         CELL_I(node),       CELL_T(history),
+                                     CELL_I(p->received_ms), CELL_I(p->skew_ms), CELL_T(version)};
     if (fleet_exec(s,
                    "INSERT INTO feed (id, node, history, next, first_ms, last_ms, skew_ms, "
                    "version, state) VALUES ($1, $2, $3, 0, $4, 0, $5, $6, 0)",
@@ -149,7 +149,7 @@ static int feed_find(struct fleet_store *s, const struct fleet_page *p, int node
         ack->outcome = had ? FLEET_REINSTALLED : FLEET_BEHIND;
         return 0;
     }
-    if (!f && (*feed = feed_make(s, p, node, err)) < 0)
+    if (!f && (*feed = feed_make(s, p, p->page->history_id, p->page->version, node, err)) < 0)
         return -1;
     ack->outcome = had && n->feed != *feed ? FLEET_REINSTALLED : FLEET_STORED;
     if (n->feed != *feed) {
@@ -162,8 +162,7 @@ static int feed_find(struct fleet_store *s, const struct fleet_page *p, int node
 
 // ---- Runs
 
-// A row of a dictionary is new.
-static void count_new(struct fleet_store *s, int node, struct fleet_ack *ack)
+void count_new(struct fleet_store *s, int node, struct fleet_ack *ack)
 {
     if (++s->book.node[node - 1].brought > FLEET_STORE_NEW_MAX)
         ack->outcome = FLEET_CROWDED;
@@ -242,7 +241,7 @@ static int page_put_span(struct fleet_store *s, const struct fleet_row *row, str
     return 0;
 }
 
-static int spans_flush(struct fleet_store *s, int node, struct err *err)
+int spans_flush(struct fleet_store *s, int node, struct err *err)
 {
     struct book_node *n = &s->book.node[node - 1];
     for (int i = 0; i < n->n_spans; i++) {
@@ -261,12 +260,20 @@ static int spans_flush(struct fleet_store *s, int node, struct err *err)
     return 0;
 }
 
-static int rows_flush(struct fleet_store *s, struct err *err)
+int rows_flush(struct fleet_store *s, struct err *err)
 {
     int n = s->n_rows;
     s->n_rows = 0;
     s->n_put += n;
+    s->n_arrived += n;
+    for (int i = 0; i < n; i++)
+        s->rows[i].arrival = ++s->book.arrived;
     return n ? s->engine->put_rows(s->db, s->rows, n, err) : 0;
+}
+
+int rows_room(struct fleet_store *s, int n, struct err *err)
+{
+    return s->n_rows + n > STORE_ROWS ? rows_flush(s, err) : 0;
 }
 
 static void row_dates(struct fleet_row *row, const struct summary *r, int64_t received_ms)
@@ -289,7 +296,7 @@ static struct fleet_row row_of(const struct summary *r, const struct fleet_page 
 {
     struct fleet_row row = {.node = node,
                             .feed = feed,
-                            .seq = r->seq,
+                            .seq = p->collector ? r->node_seq : r->seq,
                             .run = r->id,
                             .state = r->state,
                             .flags = r->imported * ROW_IMPORTED | r->forced * ROW_FORCED,
@@ -312,8 +319,8 @@ static bool run_is_of(const struct summary *r, const struct fleet_page *p)
     return !*r->node || same_name(r->node, p->name);
 }
 
-static int page_put_run(struct fleet_store *s, const struct summary *r, const struct fleet_page *p,
-                        int node, int feed, struct fleet_ack *ack, struct err *err)
+int page_put_run(struct fleet_store *s, const struct summary *r, const struct fleet_page *p,
+                 int node, int feed, struct fleet_ack *ack, struct err *err)
 {
     struct fleet_row row = row_of(r, p, node, feed);
     int layout = r->layout < 0 ? 0 : s->layouts[r->layout];
@@ -332,7 +339,7 @@ static int page_put_run(struct fleet_store *s, const struct summary *r, const st
 
 // A node's set-ups, as rollouts are read from them. Runs come in the order in which they were
 // measured; one that a clock dates before the present set-up began says nothing about it.
-static int put_setup(struct fleet_store *s, const struct fleet_row *row, struct err *err)
+int put_setup(struct fleet_store *s, const struct fleet_row *row, struct err *err)
 {
     struct book_node *n = &s->book.node[row->node - 1];
     bool known = *s->book.machine[row->machine - 1].hash[FLEET_CONFIG];
@@ -355,7 +362,10 @@ static int put_setup(struct fleet_store *s, const struct fleet_row *row, struct 
 static int page_put_runs(struct fleet_store *s, const struct fleet_page *p, int node, int feed,
                          struct fleet_ack *ack, struct err *err)
 {
-    if (s->n_rows + p->page->n_runs > STORE_ROWS && rows_flush(s, err) < 0)
+    bool known[SUMMARY_RUNS_MAX] = {false};
+    if ((feed_at(s, feed)->top > p->after &&
+         runs_known(s, p, 0, p->page->n_runs, node, feed, known, err) < 0) ||
+        rows_room(s, p->page->n_runs, err) < 0)
         return -1;
     int before = s->n_rows;
     memset(s->layouts, 0, sizeof s->layouts);
@@ -363,6 +373,8 @@ static int page_put_runs(struct fleet_store *s, const struct fleet_page *p, int 
         const struct summary *r = &p->page->runs[i];
         if (!run_is_of(r, p))
             ack->others++;
+        else if (known[i])
+            continue; // it came through another collector
         else if (page_put_run(s, r, p, node, feed, ack, err) < 0)
             return -1;
     }
@@ -474,7 +486,7 @@ static int put_pages(struct fleet_store *s, const struct fleet_page *pages, int 
                      struct fleet_ack *acks, struct err *err)
 {
     for (int i = 0; i < n; i++)
-        if (put_page(s, &pages[i], &acks[i], err) < 0)
+        if ((pages[i].collector ? put_collected : put_page)(s, &pages[i], &acks[i], err) < 0)
             return -1;
     return rows_flush(s, err) < 0 || feeds_flush(s, err) < 0 ? -1 : 0;
 }

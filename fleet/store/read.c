@@ -121,6 +121,18 @@ static bool row_fits(const struct book *b, const struct fleet_row *row)
     return row->n == (layout ? b->layout[layout - 1].n : 0);
 }
 
+int row_summary(const struct book *b, const struct fleet_row *row, struct summary *out,
+                struct err *err)
+{
+    if (!row_fits(b, row))
+        return row_damaged(row, err);
+    summary_of(b, row, out);
+    out->values = row->v;
+    out->lo = row->lo;
+    out->hi = row->hi;
+    return 0;
+}
+
 static int window_row(void *ctx, const struct fleet_row *row, struct err *err)
 {
     struct window_page *w = ctx;

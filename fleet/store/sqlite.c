@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine on SQLite. One connection writes and does every checkpoint; readers never do
 // (core/store/connection.c says why). synchronous is NORMAL: a power cut takes back whole
-// transactions, and the places in the feeds with them, so that nodes send the same pages again.
+// transactions, and the places in the feeds with them, so that nodes send the same pages again. The
+// first transaction of a writer is on the disk before it is done: it reserves numbers of arrivals,
+// which must never be given twice.
 #include "fleet/store/sqlite.h"
 
 #include <errno.h>
@@ -32,8 +34,9 @@ static const struct migration lite_migration = {LITE_APPLICATION, schema_fleet_s
 
 struct lite {
     sqlite3 *db;
-    int lock;  // -1: a reader
-    bool seen; // a transaction of this handle has begun before
+    int lock;   // -1: a reader
+    bool seen;  // a transaction of this handle has begun before
+    bool eased; // synchronous is NORMAL
     struct {
         const char *sql; // compared as text; borrowed
         sqlite3_stmt *q;
@@ -46,19 +49,24 @@ struct lite {
 
 static const char sql_put[] =
     "INSERT INTO run (node, kind, measured_ms, seq, feed, machine, received_ms, finished_ms, run, "
-    "state, flags, disturbed, seconds, label, v, w) "
-    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+    "state, flags, disturbed, seconds, label, v, w, arrival) "
+    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
 static const char sql_move[] =
     "UPDATE feed SET node = ?1, twin = ?2, next = ?3, last_ms = ?4, skew_ms = ?5, version = ?6, "
     "state = ?7 WHERE id = ?8 AND next = ?9";
 static const char sql_next_kind[] =
     "SELECT kind FROM run WHERE node = ?1 AND kind > ?2 ORDER BY kind LIMIT 1";
+#define LITE_RUN                                                                                   \
+    "node, kind, measured_ms, seq, feed, machine, received_ms, finished_ms, run, state, flags, "   \
+    "disturbed, seconds, label, v, w, arrival"
 static const char sql_read[] =
-    "SELECT node, kind, measured_ms, seq, feed, machine, received_ms, finished_ms, run, state, "
-    "flags, disturbed, seconds, label, v, w FROM run "
-    "WHERE node = ?1 AND kind = ?2 AND measured_ms >= ?3 AND measured_ms < ?4 "
+    "SELECT " LITE_RUN
+    " FROM run WHERE node = ?1 AND kind = ?2 AND measured_ms >= ?3 AND measured_ms < ?4 "
     "AND (?5 = 0 OR seq = ?5) "
     "ORDER BY measured_ms DESC, seq DESC, feed DESC";
+static const char sql_arrivals[] =
+    "SELECT " LITE_RUN ", (SELECT history FROM feed WHERE feed.id = run.feed) FROM run "
+    "WHERE arrival > ?1 AND arrival <= ?2 ORDER BY arrival";
 static const char sql_delete[] =
     "DELETE FROM run WHERE node = ?1 AND kind IN (SELECT id FROM kind) AND measured_ms < ?2";
 
@@ -101,7 +109,7 @@ static int lite_open_writer(struct lite *l, const char *path, struct err *err)
 {
     static const char *const settings[] = {
         "PRAGMA page_size=8192",          "PRAGMA auto_vacuum=INCREMENTAL",
-        "PRAGMA journal_mode=WAL",        "PRAGMA synchronous=NORMAL",
+        "PRAGMA journal_mode=WAL",        "PRAGMA synchronous=FULL",
         "PRAGMA trusted_schema=OFF",      "PRAGMA cell_size_check=ON",
         "PRAGMA cache_size=-16384",       "PRAGMA journal_size_limit=67108864",
         "PRAGMA wal_autocheckpoint=4000",
@@ -205,8 +213,12 @@ static int lite_begin(void *db, bool write, struct err *err)
 static int lite_end(void *db, int result, struct err *err)
 {
     struct lite *l = db;
-    if (result == 0 && sq_exec(l->db, "COMMIT", err) == 0)
+    if (result == 0 && sq_exec(l->db, "COMMIT", err) == 0) {
+        if (!l->eased && l->lock >= 0)
+            sqlite3_exec(l->db, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL);
+        l->eased = true;
         return 0;
+    }
     if (!sqlite3_get_autocommit(l->db))
         sqlite3_exec(l->db, "ROLLBACK", NULL, NULL, NULL);
     return -1;
@@ -309,6 +321,8 @@ static int lite_put_row(struct lite *l, sqlite3_stmt *q, const struct fleet_row 
         rc = sqlite3_bind_text(q, 14, r->label, -1, SQLITE_STATIC);
     if (rc == SQLITE_OK)
         rc = lite_bind_array(l, q, r);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(q, 17, r->arrival);
     return rc == SQLITE_OK ? sq_done(q, err) : sq_fail(err, l->db, rc, "bind");
 }
 
@@ -382,6 +396,7 @@ static int lite_read_row(struct lite *l, sqlite3_stmt *q, bool values_only, stru
         .seconds =
             sqlite3_column_type(q, 12) == SQLITE_NULL ? (double)NAN : sqlite3_column_double(q, 12),
         .label = sq_text(q, 13),
+        .arrival = sqlite3_column_int64(q, 16),
     };
     return sq_row_whole(q, err) < 0 ? -1 : lite_read_arrays(l, q, values_only, r, err);
 }
@@ -444,6 +459,25 @@ static int lite_read(void *db, const struct fleet_reading *r, fleet_row_fn *fn, 
     return 0;
 }
 
+static int lite_arrivals(void *db, int64_t after, int64_t until, fleet_row_fn *fn, void *ctx,
+                         struct err *err)
+{
+    struct lite *l = db;
+    struct fleet_row row;
+    int more;
+    CLEANUP_RESET sqlite3_stmt *q = lite_statement(l, sql_arrivals, err);
+    if (!q || sq_bind(q, err, "ii", after, until) < 0)
+        return -1;
+    while ((more = sq_step(q, err)) > 0) {
+        if (lite_read_row(l, q, false, &row, err) < 0)
+            return -1;
+        row.history = sq_text(q, 17);
+        if (fn(ctx, &row, err) < 0)
+            return -1;
+    }
+    return more;
+}
+
 // ---- Upkeep
 
 static int lite_delete(struct lite *l, int first, int last, int64_t before_ms, int64_t *deleted,
@@ -496,6 +530,7 @@ const struct fleet_engine fleet_sqlite = {
     .put_rows = lite_put_rows,
     .move = lite_move,
     .read = lite_read,
+    .arrivals = lite_arrivals,
     .retain = lite_retain,
     .bytes = lite_bytes,
 };

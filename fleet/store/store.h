@@ -61,6 +61,7 @@ struct fleet_page {
     int64_t received_ms;             // UTC
     int skew_ms;                     // the node's clock minus ours
     const struct summary_page *page; // as summary_page_read() gave it
+    bool collector;                  // of another collector's feed, with runs of many nodes
 };
 
 enum fleet_outcome {
@@ -90,6 +91,7 @@ struct fleet_ack {
     int stored;     // runs
     int others;     // runs that were left out, because they are of another node
     char other[64]; // the twin's name; what an alien calls itself; the name before RENAMED
+    int64_t lost;   // of a collector, ever: runs that it had deleted before they were read
 };
 
 // One transaction for all pages; of one node several, in order. acks[i] says what became of page i.
@@ -113,6 +115,42 @@ struct fleet_feed {
 int fleet_store_feeds(struct fleet_store *s, bool closed,
                       int (*fn)(void *ctx, const struct fleet_feed *f, struct err *err), void *ctx,
                       struct err *err);
+
+// ---- Other collectors
+
+// A page of another collector's feed has its own place, and each run the history of its node and
+// its number there. So a run that came before, from its node or through a third collector, is left
+// out, whichever way is faster. Runs are left out (`others` of the ack) also if their history is
+// another live node's, and those of nodes beyond FLEET_STORE_NODES_MAX.
+enum { FLEET_STORE_NODES_MAX = 1 << 18 };
+struct fleet_collector {
+    const char *name, *history, *version;
+    int64_t next, first_ms, last_ms, skew_ms; // last: a page was received
+    int64_t stored, others, lost;             // runs, ever; lost: deleted there before
+};
+// Where each stands, by name. fn returns -1 to end with its error.
+int fleet_store_collectors(struct fleet_store *s,
+                           int (*fn)(void *ctx, const struct fleet_collector *c, struct err *err),
+                           void *ctx, struct err *err);
+
+// This collector's own feed: all runs in the order of their arrival, whatever their nodes. Numbers
+// of arrivals are never given twice, and are not dense.
+struct fleet_arrivals {
+    int64_t after;       // a number; 0: from the beginning
+    const char *history; // that the number is of; NULL: not known
+    int limit;           // at most SUMMARY_RUNS_MAX
+    // Out:
+    char identity[40];  // of the feed
+    int64_t next, last; // the next page is after `next`; the newest number
+    int64_t deleted;    // runs between `after` and `next` that are not there any more
+};
+// fn gets runs with their place here (seq) and in the feed of their node; it returns 1 to end
+// before this run, and -1 to end with its error. ERR_CONFLICT names `history_id` or `after`: the
+// number is of another feed, or beyond the end.
+int fleet_store_arrivals(struct fleet_store *s, struct fleet_arrivals *a,
+                         int (*fn)(void *ctx, const struct summary *run,
+                                   const struct summary_layout *layout, struct err *err),
+                         void *ctx, struct err *err);
 
 // ---- Documents: facts of classes and of configurations, and topologies, once per hash
 

@@ -318,7 +318,7 @@ static int sum_run(void *ctx, const struct fleet_row *r, struct err *err)
     struct run_sum *s = ctx;
     const int64_t numbers[] = {r->node,        r->kind,        r->feed, r->machine, r->at_ms,
                                r->received_ms, r->finished_ms, r->seq,  r->run,     r->state,
-                               r->flags,       r->disturbed,   r->n};
+                               r->flags,       r->disturbed,   r->n,    r->arrival};
     uint64_t hash = hash_and(1, numbers, sizeof numbers);
     (void)err;
     hash = hash_and(hash, &r->seconds, isnan(r->seconds) ? 0 : sizeof r->seconds);
@@ -378,7 +378,10 @@ static int transfer_compare(struct transfer *t, int nodes, struct err *err)
 
 static int transfer_conclude(struct transfer *t, int nodes, int64_t version, struct err *err)
 {
+    int64_t arrived;
     if (transfer_compare(t, nodes, err) < 0 ||
+        transfer_meta_get(t->from, "arrived", &arrived, err) < 0 ||
+        transfer_meta_set(t->to, "arrived", arrived, err) < 0 ||
         fleet_exec(t->to, "DELETE FROM meta WHERE name IN ('moving', 'moved')", NULL, 0, err) < 0)
         return -1;
     return transfer_meta_set(t->to, "runs", t->state.all / 2, err) < 0

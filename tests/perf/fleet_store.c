@@ -461,6 +461,45 @@ static void figure_series(int nodes)
            middle_of(took, TURNS));
 }
 
+static int count_arrival(void *ctx, const struct summary *run, const struct summary_layout *l,
+                         struct err *err)
+{
+    (void)run;
+    (void)l;
+    (void)err;
+    ++*(int *)ctx;
+    return 0;
+}
+
+// The collector's own feed, as another collector reads it from its start, and where it has read
+// all.
+static void figure_feed(void)
+{
+    enum { LIMIT = 1000 };
+    struct err err = {0};
+    struct fleet_arrivals a = {.limit = LIMIT};
+    double slowest = 0, start = now_ms(), took[TURNS];
+    int n = 0;
+    do {
+        double page = now_ms();
+        a.after = a.next;
+        if (fleet_store_arrivals(s, &a, count_arrival, &n, &err) < 0)
+            fail(&err);
+        slowest = fmax(slowest, now_ms() - page);
+    } while (a.next < a.last);
+    double all = now_ms() - start;
+    for (int i = 0; i < TURNS; i++) {
+        start = now_ms();
+        a.after = a.last - 1;
+        if (fleet_store_arrivals(s, &a, count_arrival, &n, &err) < 0)
+            fail(&err);
+        took[i] = now_ms() - start;
+    }
+    printf("own feed: %d runs in pages of %d: %.0f runs/s, slowest page %.1f ms; the newest run "
+           "%.1f ms\n",
+           n - TURNS, LIMIT, (n - TURNS) / all * 1e3, slowest, middle_of(took, TURNS));
+}
+
 static void figures_of_days(int nodes, const struct fleet_store_size *before)
 {
     figure_sweeps(nodes, sweep_days);
@@ -471,6 +510,7 @@ static void figures_of_days(int nodes, const struct fleet_store_size *before)
     figure_series(nodes);
     figure_rollouts();
     figure_effect(sweep_days);
+    figure_feed();
     figure_wholes(nodes);
 }
 
@@ -486,6 +526,7 @@ static void figures_of_years(int nodes, int runs, const struct fleet_store_size 
     figure_series(0);
     figure_rollouts();
     figure_effect(sweep_days);
+    figure_feed();
     if (!before->runs)
         return;
     figure_retention(FIRST_MONTH);

@@ -6,7 +6,10 @@
 -- `run` would have node and measured; `run` refers to no table; no set-returning function in FROM.
 
 CREATE TABLE meta (name text PRIMARY KEY, value bigint NOT NULL);
-INSERT INTO meta VALUES ('version', 1), ('runs', 0);
+INSERT INTO meta VALUES ('version', 1), ('runs', 0), ('arrived', 0);
+CREATE TABLE identity (history text PRIMARY KEY);
+INSERT INTO identity VALUES (replace(gen_random_uuid()::text, '-', ''));
+CREATE TABLE skipped (low bigint PRIMARY KEY, high bigint NOT NULL);
 
 CREATE TABLE node (
   id int PRIMARY KEY,
@@ -26,8 +29,22 @@ CREATE TABLE feed (
   last_ms bigint NOT NULL,
   skew_ms bigint NOT NULL,
   version text NOT NULL,
-  state int2 NOT NULL
+  state int2 NOT NULL,
+  top bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 70);
+CREATE TABLE collector (
+  id int PRIMARY KEY,
+  name text NOT NULL UNIQUE,
+  history text NOT NULL,
+  next bigint NOT NULL,
+  first_ms bigint NOT NULL,
+  last_ms bigint NOT NULL,
+  skew_ms bigint NOT NULL,
+  version text NOT NULL,
+  stored bigint NOT NULL,
+  others bigint NOT NULL,
+  lost bigint NOT NULL
+);
 CREATE TABLE layout (
   id int PRIMARY KEY,
   origin int NOT NULL,
@@ -60,7 +77,9 @@ CREATE TABLE document (hash text PRIMARY KEY, body text NOT NULL);
 -- reading. No key says that a run is there once: the place of its feed does, which moves in the same
 -- transaction. A unique index would take 60 bytes a run. The one on node and kind takes 10, because
 -- entries of the same node and kind are one.
+-- Rows of a month lie in the order of their arrival, so that ranges of blocks find it.
 CREATE TABLE run (
+  arrival bigint NOT NULL,
   measured timestamptz NOT NULL,
   received timestamptz NOT NULL,
   finished timestamptz,
@@ -79,7 +98,8 @@ CREATE TABLE run (
   v real[]
 ) PARTITION BY RANGE (measured);
 CREATE INDEX run_node ON run (node, kind);
-CREATE INDEX run_measured ON run USING brin (measured) WITH (pages_per_range = 32);
+CREATE INDEX run_measured ON run USING brin (measured, arrival)
+  WITH (pages_per_range = 32, autosummarize = on);
 CREATE TABLE run_older PARTITION OF run FOR VALUES FROM (MINVALUE) TO ('2020-01-01T00:00:00Z');
 
 CREATE TABLE span (

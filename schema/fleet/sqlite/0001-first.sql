@@ -3,9 +3,15 @@
 -- tables are in schema/fleet/pg. Numbers of nodes, feeds and dictionaries are given by the one
 -- writer, from 1 on and without gaps.
 
--- version: rises with each change. runs: rows of `run`
+-- version: rises with each change. runs: rows of `run`. arrived: the last number of an arrival
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-INSERT INTO meta VALUES ('version', 1), ('runs', 0);
+INSERT INTO meta VALUES ('version', 1), ('runs', 0), ('arrived', 0);
+-- Of this collector's own feed, whose places are numbers of arrivals.
+CREATE TABLE identity (history TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+INSERT INTO identity VALUES (lower(hex(randomblob(16))));
+-- Numbers low+1 to high were never given to a run: a writer that begins leaves them out, because the
+-- newest transactions of the one before may be lost, and others may have read them.
+CREATE TABLE skipped (low INTEGER PRIMARY KEY, high INTEGER NOT NULL) STRICT;
 
 CREATE TABLE node (
   id INTEGER PRIMARY KEY,
@@ -17,7 +23,8 @@ CREATE TABLE node (
 ) STRICT;
 
 -- next: the number of the history after which the next page begins.
--- state: 0 open, 1 closed, 2 twin (`twin` is the other node)
+-- state: 0 open, 1 closed, 2 twin (`twin` is the other node). top: the highest number of a run that
+-- came through another collector; 0: none did.
 CREATE TABLE feed (
   id INTEGER PRIMARY KEY,
   node INTEGER NOT NULL,
@@ -28,7 +35,23 @@ CREATE TABLE feed (
   last_ms INTEGER NOT NULL,
   skew_ms INTEGER NOT NULL,
   version TEXT NOT NULL,
-  state INTEGER NOT NULL
+  state INTEGER NOT NULL,
+  top INTEGER NOT NULL DEFAULT 0
+) STRICT;
+-- Other collectors whose feeds are followed, by the name that their source gives them. next: as of
+-- `feed`. others: runs that were left out. lost: runs that were deleted there before they were read.
+CREATE TABLE collector (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  history TEXT NOT NULL,
+  next INTEGER NOT NULL,
+  first_ms INTEGER NOT NULL,
+  last_ms INTEGER NOT NULL,
+  skew_ms INTEGER NOT NULL,
+  version TEXT NOT NULL,
+  stored INTEGER NOT NULL,
+  others INTEGER NOT NULL,
+  lost INTEGER NOT NULL
 ) STRICT;
 
 -- Dictionaries; `origin` is the node that brought the row.
@@ -62,13 +85,13 @@ CREATE TABLE machine (
 ) STRICT;
 CREATE TABLE document (hash TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
--- id: order of arrival. run: the node's number of the run. measured_ms: of its start; if that is
+-- arrival: its number among all that were stored. run: the node's number of the run. measured_ms: of its start; if that is
 -- not known, of its end or of its arrival (flags 4); by a clock ahead, of its arrival (flags 8).
 -- flags also: 1 imported, 2 forced. disturbed: 1e-4. v: big-endian floats (IEEE 754, 4 bytes).
 -- w: two big-endian integers per value, how far the interval reaches below and above it, in 1e-4
 -- of it, -1 not known; of 2 bytes each, or 4 if w is twice as long as v.
 CREATE TABLE run (
-  id INTEGER PRIMARY KEY,
+  arrival INTEGER PRIMARY KEY,
   node INTEGER NOT NULL,
   kind INTEGER NOT NULL,
   measured_ms INTEGER NOT NULL,

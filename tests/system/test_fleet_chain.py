@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A collector that follows another collector: what that one has arrives once, whatever is killed, with the nodes' own names
+and histories."""
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import urllib.request
+
+import pytest
+
+from conftest import until
+from postgresql import make_postgresql  # noqa: F401
+from test_fleetd import FLEETD, Collector, collect  # noqa: F401
+
+NODES, RUNS = 12, 10
+EVERY = NODES * RUNS * 2
+
+# What of a run must be the same in both stores.
+RUN_LITE = ("SELECT n.name, f.history, r.seq, r.run, r.measured_ms, r.state, r.label, hex(r.v), hex(r.w), m.class, m.config FROM run r "
+            "JOIN node n ON n.id = r.node JOIN feed f ON f.id = r.feed JOIN machine m ON m.id = r.machine ORDER BY 1, 2, 3")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Upper(Collector):
+    """A collector whose one source is another collector; `nodes` are those that it contacts itself."""
+
+    def __init__(self, home, lower, *options, nodes=()):
+        home.mkdir(exist_ok=True)
+        super().__init__(home, lower.fleet, f"--source=collector:{lower.url}", *options)
+        if nodes:
+            self.name(nodes)
+        else:
+            self.options = [o for o in self.options if not o.startswith("--hostfile")]
+
+    def below(self):
+        return self.status()["collectors"]
+
+    def again(self):
+        """Sources are read now."""
+        self.process.send_signal(signal.SIGHUP)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def chain(collect, tmp_path):  # noqa: F811
+    """chain(*options of the nodes, lower=…, upper=…, nodes=…) -> a collector of nodes, and one that follows it, both started."""
+    made = []
+
+    def make(*options, lower=(), upper=(), nodes=()):
+        below = collect(NODES, f"--runs={RUNS}", "--run-ms=0", *options, collector=(f"--listen=127.0.0.1:{free_port()}", *lower)).start()
+        below.wait_up(NODES)
+        made.append(Upper(tmp_path / "upper", below, *upper, nodes=nodes))
+        made[-1].start()
+        until(lambda: made[-1].status()["store_ready"], timeout=60)
+        return below, made[-1]
+    yield make
+    for one in made:
+        if one.process and one.process.poll() is None:
+            one.kill()
+
+
+def measure(fleet, times=1):
+    """Each node measures `times` more."""
+    for node in range(NODES):
+        for _ in range(times):
+            url = f"http://127.1.0.{node + 1}:{fleet.port}/v1/runs"
+            with urllib.request.urlopen(url, json.dumps({"benchmark": "latency"}).encode(), timeout=20):
+                pass
+
+
+def different(c):
+    """(runs, different runs)."""
+    return c.rows("SELECT count(*), count(DISTINCT f.history || '.' || r.seq) FROM run r JOIN feed f ON f.id = r.feed")[0]
+
+
+def wait_runs(c, n):
+    until(lambda: different(c) == (n, n), timeout=90)
+
+
+def wait_same(lower, upper, n):
+    wait_runs(lower, n)
+    wait_runs(upper, n)
+    assert upper.rows(RUN_LITE) == lower.rows(RUN_LITE)
+
+
+def test_what_a_collector_has_arrives_as_it_is(chain):
+    lower, upper = chain("--bad=1", "--bad-percent=30")
+    wait_same(lower, upper, EVERY)
+    assert upper.wait_up(NODES)["runs_stored"] == EVERY
+    (below,) = upper.below()
+    assert below["collector"] == lower.url and below["state"] == "up" and below["lost"] == 0 and below["problem"] == "", below
+    assert below["history_id"] == lower.get("/v1/feed?limit=1")["history_id"]
+    node = upper.node(lower.fleet.names[3])
+    assert node["collector"] == lower.url and node["url"] == "" and not node["duplicate"] and node["sources"] == [f"collector:{lower.url}"]
+    for path in ("/v1/fleet/classes", "/v1/fleet/outliers"):
+        def same(path=path):
+            a, b = lower.get(path), upper.get(path)
+            return json.dumps(a).replace(a.get("evaluated", "-"), "") == json.dumps(b).replace(b.get("evaluated", "-"), "")
+        until(same, timeout=60)  # the facts of machines come too
+    assert upper.get("/v1/fleet/outliers")["findings"], "there is something to find"
+    measure(lower.fleet)
+    wait_same(lower, upper, EVERY + NODES)
+
+
+@pytest.mark.parametrize("who", ["upper", "lower", "upper's --ingest", "lower's --ingest"])
+def test_nothing_is_lost_or_twice_when_one_is_killed(chain, who):
+    lower, upper = chain("--faults=100% cuts=10")
+    total = EVERY
+    for _ in range(5):
+        measure(lower.fleet, 2)
+        total += 2 * NODES
+        c = upper if who.startswith("upper") else lower
+        if "ingest" in who:
+            os.kill(until(lambda c=c: [p for p in c.children() if "--ingest" in pathlib.Path(f"/proc/{p}/cmdline").read_text()])[0], signal.SIGKILL)
+        else:
+            c.process.kill()
+            c.process.wait()
+            c.start()
+    wait_same(lower, upper, total)
+    assert upper.below()[0]["lost"] == 0
+
+
+def test_postgresql_above_and_below(chain, make_postgresql):  # noqa: F811
+    stores = make_postgresql(), make_postgresql()
+    lower, upper = chain(lower=[f"--store={stores[0].uri}"], upper=[f"--store={stores[1].uri}"])
+    query = ("SELECT n.name, f.history, r.seq, r.run, r.measured, r.state, r.label, r.v, r.w, m.class, m.config FROM run r "
+             "JOIN node n ON n.id = r.node JOIN feed f ON f.id = r.feed JOIN machine m ON m.id = r.machine ORDER BY 1, 2, 3")
+    until(lambda: len(stores[1].rows(query)) == EVERY, timeout=90)
+    assert stores[0].rows(query) == stores[1].rows(query)
+    stores[0].stop(signal.SIGKILL)
+    stores[0].start()
+    measure(lower.fleet)
+    upper.process.kill()
+    upper.process.wait()
+    upper.start()
+    until(lambda: len(stores[1].rows(query)) == EVERY + NODES, timeout=90)
+    assert stores[0].rows(query) == stores[1].rows(query)
+
+
+def test_a_node_that_comes_two_ways_is_a_duplicate_and_its_runs_are_stored_once(chain):
+    lower, upper = chain(nodes=["node01", "node02"])
+    assert lower.fleet.names[0] == "node01"
+    wait_same(lower, upper, EVERY)
+    upper.again()
+    until(lambda: upper.node("node01")["duplicate"] and upper.node("node01")["collector"] == "", timeout=60)
+    assert upper.node("node01")["state"] == "up" and not upper.node("node03")["duplicate"]
+    found = until(lambda: [f for f in upper.get("/v1/fleet/findings?what=duplicate")["findings"]], timeout=60)
+    assert {f["node"] for f in found} <= {"node01", "node02"} and "two ways" in found[0]["text"], found
+    measure(lower.fleet, 3)
+    wait_same(lower, upper, EVERY + 3 * NODES)
+    upper.name(["node01"])
+    upper.again()
+    until(lambda: upper.node("node02")["collector"] == lower.url, timeout=60)
+    measure(lower.fleet)
+    wait_same(lower, upper, EVERY + 4 * NODES)
+
+
+def test_what_was_deleted_below_is_reported(collect, chain):  # noqa: F811
+    lower, upper = chain(f"--interval-s={20 * 86400}", lower=["--keep-days=60"])
+    kept = until(lambda: (n := different(lower))[0] < EVERY and n[0])
+    gone = until(lambda: (b := upper.below())[0]["lost"] == EVERY - kept and b[0])
+    wait_runs(upper, kept)
+    assert gone["state"] == "up" and f"lost={EVERY - kept}" in upper.log.read_text()
+
+
+def test_whole_runs_come_from_the_collector_below(chain):
+    lower, upper = chain(lower=["--archive=all"], upper=["--archive=all"])
+
+    def archived(c):
+        return c.rows("SELECT count(*), sum(body IS NOT NULL) FROM archive")[0]
+    until(lambda: archived(lower) == (EVERY, EVERY), timeout=90)
+    until(lambda: archived(upper) == (EVERY, EVERY), timeout=150)
+    for c in (lower, upper):
+        c.get("/v1/fleet/archive/node03/5")
+    assert lower.get("/v1/fleet/archive/node03/5") == upper.get("/v1/fleet/archive/node03/5")
+
+
+def test_the_feed_is_the_one_of_a_node(collect):  # noqa: F811
+    c = collect(NODES, f"--runs={RUNS}", "--run-ms=0").start()
+    wait_runs(c, EVERY)
+    seen, after, history = [], 0, None
+    while True:
+        page = c.get(f"/v1/feed?form=summary&limit=100&after={after}" + (f"&history_id={history}" if history else ""))
+        assert page["after"] == after and page["form"] == "summary" and len(page["runs"]) <= 100 and "deleted" not in page
+        assert [r["seq"] for r in page["runs"]] == sorted(r["seq"] for r in page["runs"])
+        seen += [(r["node"], r["node_history_id"], r["node_seq"]) for r in page["runs"]]
+        after, history = page["next"], page["history_id"]
+        if not page["more"]:
+            break
+    assert len(seen) == len(set(seen)) == EVERY and after == page["last"]
+    assert c.problem(f"/v1/feed?after={after + 1}")[0] == 409
+    code, problem = c.problem("/v1/feed?history_id=0123")
+    assert code == 409 and problem["member"] == "history_id" and history in problem["detail"]
+    for query, member in (("form=whole", "form"), ("limit=1001", "limit"), ("after=-1", "after"), ("after=x", "after")):
+        code, problem = c.problem(f"/v1/feed?{query}")
+        assert code == 422 and problem["member"] == member, problem
+
+
+@pytest.mark.parametrize("url, said", [("fleet.example:7790", "needs the address"), ("https://fleet.example:7790/v1", "needs the address"),
+                                       ("https://" + 60 * "x", "at most 63 bytes"), ("ftp://fleet.example", "needs the address")])
+def test_a_wrong_address_is_refused(tmp_path, url, said):
+    done = subprocess.run([FLEETD, "--check-config", f"--state-dir={tmp_path}", f"--source=collector:{url}"], capture_output=True,
+                          text=True, timeout=20)
+    assert done.returncode == 2 and said in done.stderr, done
+
+
+def test_a_node_is_no_collector(collect, tmp_path):  # noqa: F811
+    c = collect(NODES, f"--runs={RUNS}", "--run-ms=0")
+    c.url = f"http://127.1.0.1:{c.fleet.port}"
+    upper = Upper(tmp_path / "upper", c).start()
+    try:
+        until(lambda: (b := upper.below()[0])["state"] == "down" and "422" in b["problem"])
+        until(lambda: "404" in upper.status()["sources_problem"])
+        assert different(upper) == (0, 0)
+    finally:
+        upper.kill()
