@@ -115,7 +115,7 @@ static int arrivals_head_row(void *ctx, const struct fleet_cell *row, struct err
 }
 
 // As the feed of a node does it.
-static int check_place(const struct fleet_arrivals *a, struct err *err)
+static int arrivals_check(const struct fleet_arrivals *a, struct err *err)
 {
     if (a->history && strcmp(a->history, a->identity) != 0)
         return err_set(err, ERR_CONFLICT, "history_id",
@@ -136,7 +136,7 @@ static int arrivals_read(struct arrivals_reader *r, struct err *err)
         "SELECT identity.history, meta.value FROM identity, meta WHERE meta.name = 'arrived'";
     int64_t from = a->after, until = from, skipped;
     if (s->engine->query(s->db, head, NULL, 0, arrivals_head_row, a, err) < 0 ||
-        check_place(a, err) < 0)
+        arrivals_check(a, err) < 0)
         return -1;
     for (int turn = 0; turn < 2 && !r->n && !r->ended && from < a->last; turn++) {
         if (turn && next_arrival(s, until, a->last, a->limit, &from, err) < 0)

@@ -17,53 +17,6 @@ struct collected {
     int64_t next, stored, others, lost;
 };
 
-// ---- What is there already
-
-struct known_runs {
-    const struct fleet_page *p;
-    int first, n;
-    bool *known;
-};
-
-static int64_t seq_of(const struct fleet_page *p, int i)
-{
-    return p->collector ? p->page->runs[i].node_seq : p->page->runs[i].seq;
-}
-
-static int known_row(void *ctx, const struct fleet_cell *row, struct err *err)
-{
-    struct known_runs *k = ctx;
-    (void)err;
-    for (int low = 0, high = k->n; low < high;) {
-        int at = (low + high) / 2;
-        int64_t seq = seq_of(k->p, k->first + at);
-        if (seq == row[0].i) {
-            k->known[at] = true;
-            break;
-        }
-        if (seq < row[0].i)
-            low = at + 1;
-        else
-            high = at;
-    }
-    return 0;
-}
-
-int runs_known(struct fleet_store *s, const struct fleet_page *p, int first, int n, int node,
-               int feed, bool *known, struct err *err)
-{
-    static const char sql[] =
-        "SELECT seq FROM run WHERE node = $1 AND feed = $2 AND seq >= $3 AND seq <= $4";
-    struct known_runs k = {p, first, n, known};
-    if (!n)
-        return 0;
-    const struct fleet_cell in[] = {CELL_I(node), CELL_I(feed), CELL_I(seq_of(p, first)),
-                                    CELL_I(seq_of(p, first + n - 1))};
-    return rows_flush(s, err) < 0
-               ? -1
-               : s->engine->query(s->db, sql, in, COUNT_OF(in), known_row, &k, err);
-}
-
 // ---- Whose run it is
 
 // The node of a history that is known; 0: it is another live node's.
@@ -110,8 +63,9 @@ static int place_run(struct fleet_store *s, const struct fleet_page *p, const st
 
 // ---- Runs
 
-static int put_one(struct fleet_store *s, const struct fleet_page *p, const struct summary *r,
-                   int node, int feed, struct fleet_ack *ack, struct err *err)
+static int collected_put_run(struct fleet_store *s, const struct fleet_page *p,
+                             const struct summary *r, int node, int feed, struct fleet_ack *ack,
+                             struct err *err)
 {
     struct book_feed *f = feed_at(s, feed);
     int before = s->n_rows;
@@ -156,7 +110,7 @@ static int put_group(struct fleet_store *s, const struct fleet_page *p, int firs
         runs_known(s, p, first, n, node, feed, known, err) < 0)
         return -1;
     for (int i = 0; i < n; i++)
-        if (!known[i] && put_one(s, p, &runs[i], node, feed, ack, err) < 0)
+        if (!known[i] && collected_put_run(s, p, &runs[i], node, feed, ack, err) < 0)
             return -1;
     return spans_flush(s, node, err);
 }

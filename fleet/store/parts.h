@@ -38,7 +38,7 @@ int fleet_exec(struct fleet_store *s, const char *sql, const struct fleet_cell *
 // The number of a node, which is made if it is new. -1.
 int store_node(struct fleet_store *s, const char *name, int64_t since_ms, struct err *err);
 
-// put.c, for collected.c
+// feeds.c
 struct book_feed *feed_at(struct fleet_store *s, int number);
 // A history that is new, of the page's node or of a node whose runs are in the page. Its number;
 // -1.
@@ -48,6 +48,8 @@ void feed_open(struct fleet_store *s, int feed, int node); // it is the node's p
 void feed_leave(struct fleet_store *s, int node);          // the node has another one, or is gone
 bool same_name(const char *a, const char *b);              // "n1" and "n1.cluster.example"
 bool page_is_sound(const struct fleet_page *f);
+
+// rows.c
 // A row of a dictionary, or a history, is new. CROWDED in *ack: it is one too many.
 void count_new(struct fleet_store *s, int node, struct fleet_ack *ack);
 int rows_room(struct fleet_store *s, int n, struct err *err); // for so many rows of a page
@@ -56,11 +58,11 @@ int page_put_run(struct fleet_store *s, const struct summary *r, const struct fl
                  int node, int feed, struct fleet_ack *ack, struct err *err);
 int spans_flush(struct fleet_store *s, int node, struct err *err);
 int put_setup(struct fleet_store *s, const struct fleet_row *row, struct err *err);
-
-// collected.c
-int put_collected(struct fleet_store *s, const struct fleet_page *p, struct fleet_ack *ack,
-                  struct err *err);
 // known[i]: run first+i of the page is stored already. All are of one history, and each number is
 // higher than the one before.
 int runs_known(struct fleet_store *s, const struct fleet_page *p, int first, int n, int node,
                int feed, bool *known, struct err *err);
+
+// collected.c
+int put_collected(struct fleet_store *s, const struct fleet_page *p, struct fleet_ack *ack,
+                  struct err *err);

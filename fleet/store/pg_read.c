@@ -117,7 +117,7 @@ static void next_values(struct pg_reader *r, struct fleet_row *row)
     row->hi = to + 2 * n;
 }
 
-static const char *next_text(struct pg_reader *r, char *out, size_t room)
+static const char *field_text_into(struct pg_reader *r, char *out, size_t room)
 {
     const unsigned char *b;
     int n = field_next(r, &b);
@@ -143,11 +143,11 @@ static void next_row(struct pg_reader *r, struct fleet_row *row)
     row->state = (int)field_number(r, 0);
     row->flags = (int)field_number(r, 0);
     row->disturbed = (int)field_number(r, -1);
-    row->label = next_text(r, r->label, sizeof r->label);
+    row->label = field_text_into(r, r->label, sizeof r->label);
     row->arrival = field_number(r, 0);
     next_values(r, row);
     if (r->arrivals)
-        row->history = next_text(r, r->history, sizeof r->history);
+        row->history = field_text_into(r, r->history, sizeof r->history);
 }
 
 static int row_form(struct err *err)

@@ -3,13 +3,10 @@
 // that history stands. Then their runs, and all places that moved, go to the engine together.
 #include "fleet/store/parts.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/str.h"
-#include "fleet/store/months.h"
 
 const struct fleet_outcome_info fleet_outcomes[FLEET_OUTCOMES] = {
     [FLEET_STORED] = {"stored", "stored"},
@@ -27,61 +24,7 @@ const struct fleet_outcome_info fleet_outcomes[FLEET_OUTCOMES] = {
                                   "lists of metrics"},
 };
 
-// "n1" and "n1.cluster.example" are one node.
-bool same_name(const char *a, const char *b)
-{
-    size_t n = strlen(a), m = strlen(b);
-    size_t shorter = n < m ? n : m;
-    return strncmp(a, b, shorter) == 0 && (n == m || (n > m ? a[m] : b[n]) == '.');
-}
-
-bool page_is_sound(const struct fleet_page *f)
-{
-    const struct summary_page *p = f->page;
-    int64_t at = f->after;
-    if (p->after != f->after || p->next < p->after || (p->more && p->next == p->after))
-        return false;
-    for (int i = 0; i < p->n_runs; i++) {
-        if (p->runs[i].seq <= at || p->runs[i].seq > p->next)
-            return false;
-        at = p->runs[i].seq;
-    }
-    return true;
-}
-
 // ---- Feeds
-
-struct book_feed *feed_at(struct fleet_store *s, int number)
-{
-    return &s->book.feed[number - 1];
-}
-
-void feed_open(struct fleet_store *s, int feed, int node)
-{
-    struct book_feed *f = feed_at(s, feed);
-    f->node = node;
-    f->twin = 0;
-    f->state = FLEET_FEED_OPEN;
-    f->dirty = true;
-    s->book.node[node - 1].feed = feed;
-    s->changed = true;
-}
-
-// The node has another history now, or is gone. A twin of the old one is the only one left.
-void feed_leave(struct fleet_store *s, int node)
-{
-    int feed = s->book.node[node - 1].feed;
-    if (!feed)
-        return;
-    struct book_feed *f = feed_at(s, feed);
-    s->book.node[node - 1].feed = 0;
-    f->state = FLEET_FEED_CLOSED;
-    f->dirty = true;
-    s->changed = true;
-    if (f->twin && !s->book.node[f->twin - 1].feed)
-        feed_open(s, feed, f->twin);
-    f->twin = 0;
-}
 
 // The node is no twin of any other node any more.
 static void feed_unclaim(struct fleet_store *s, int node)
@@ -89,23 +32,6 @@ static void feed_unclaim(struct fleet_store *s, int node)
     for (int i = 0; i < s->book.feeds.n; i++)
         if (s->book.feed[i].twin == node)
             feed_open(s, i + 1, s->book.feed[i].node);
-}
-
-int feed_make(struct fleet_store *s, const struct fleet_page *p, const char *history,
-              const char *version, int node, struct err *err)
-{
-    bool fresh;
-    int number = book_feed(&s->book, history, &fresh, err);
-    if (number < 0)
-        return -1;
-    const struct fleet_cell row[] = {CELL_I(number),         CELL_I(node),       CELL_T(history),
-                                     CELL_I(p->received_ms), CELL_I(p->skew_ms), CELL_T(version)};
-    if (fleet_exec(s,
-                   "INSERT INTO feed (id, node, history, next, first_ms, last_ms, skew_ms, "
-                   "version, state) VALUES ($1, $2, $3, 0, $4, 0, $5, $6, 0)",
-                   row, COUNT_OF(row), err) < 0)
-        return -1;
-    return number;
 }
 
 // What becomes of a page of a history that another node has, or had.
@@ -162,200 +88,9 @@ static int feed_find(struct fleet_store *s, const struct fleet_page *p, int node
 
 // ---- Runs
 
-void count_new(struct fleet_store *s, int node, struct fleet_ack *ack)
-{
-    if (++s->book.node[node - 1].brought > FLEET_STORE_NEW_MAX)
-        ack->outcome = FLEET_CROWDED;
-}
-
-static int page_put_layout(struct fleet_store *s, const struct summary_layout *l, int node,
-                           int *number, struct fleet_ack *ack, struct err *err)
-{
-    bool fresh;
-    *number = book_layout(&s->book, l, &s->json, &fresh, err);
-    if (*number < 0 || !fresh)
-        return *number < 0 ? -1 : 0;
-    const struct fleet_cell row[] = {CELL_I(*number), CELL_I(node),
-                                     CELL_T(s->book.layouts.list[*number - 1]),
-                                     CELL_T(buf_text(&s->json))};
-    count_new(s, node, ack);
-    return fleet_exec(s, "INSERT INTO layout (id, origin, hash, metrics) VALUES ($1, $2, $3, $4)",
-                      row, COUNT_OF(row), err);
-}
-
-static int page_put_kind(struct fleet_store *s, const struct summary *r, int layout, int node,
-                         int *number, struct fleet_ack *ack, struct err *err)
-{
-    struct book_kind k = {layout, r->metrics_version, r->n_ranks, "", "", ""};
-    bool fresh;
-    snprintf(k.benchmark, sizeof k.benchmark, "%s", r->benchmark);
-    snprintf(k.method, sizeof k.method, "%s", r->method);
-    snprintf(k.variant, sizeof k.variant, "%s", r->variant);
-    *number = book_kind(&s->book, &k, &fresh, err);
-    if (*number < 0 || !fresh)
-        return *number < 0 ? -1 : 0;
-    const struct fleet_cell row[] = {
-        CELL_I(*number),   CELL_I(node),        CELL_I(layout),   CELL_I(k.metrics_version),
-        CELL_I(k.n_ranks), CELL_T(k.benchmark), CELL_T(k.method), CELL_T(k.variant)};
-    count_new(s, node, ack);
-    return fleet_exec(s,
-                      "INSERT INTO kind (id, origin, layout, metrics_version, n_ranks, benchmark, "
-                      "method, variant) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-                      row, COUNT_OF(row), err);
-}
-
-static int page_put_machine(struct fleet_store *s, const struct summary *r, int node, int *number,
-                            struct fleet_ack *ack, struct err *err)
-{
-    struct book_machine m;
-    bool fresh;
-    snprintf(m.hash[FLEET_CLASS], sizeof m.hash[0], "%s", r->class_hash);
-    snprintf(m.hash[FLEET_CONFIG], sizeof m.hash[0], "%s", r->config_hash);
-    snprintf(m.hash[FLEET_TOPOLOGY], sizeof m.hash[0], "%s", r->topology_hash);
-    *number = book_machine(&s->book, &m, &fresh, err);
-    if (*number < 0 || !fresh)
-        return *number < 0 ? -1 : 0;
-    const struct fleet_cell row[] = {CELL_I(*number), CELL_I(node), CELL_T(m.hash[FLEET_CLASS]),
-                                     CELL_T(m.hash[FLEET_CONFIG]), CELL_T(m.hash[FLEET_TOPOLOGY])};
-    count_new(s, node, ack);
-    return fleet_exec(s,
-                      "INSERT INTO machine (id, origin, class, config, topology) "
-                      "VALUES ($1, $2, $3, $4, $5)",
-                      row, COUNT_OF(row), err);
-}
-
-// A node has no more spans than kinds, but for the classes of machines that it had.
-static int page_put_span(struct fleet_store *s, const struct fleet_row *row, struct fleet_ack *ack,
-                         struct err *err)
-{
-    int month = month_of(row->at_ms);
-    const struct book_span span = {.kind = row->kind,
-                                   .class = s->book.machine[row->machine - 1].class,
-                                   .first = month,
-                                   .last = month,
-                                   .dirty = true};
-    if (book_span(&s->book, row->node, &span, err) < 0)
-        return -1;
-    if (s->book.node[row->node - 1].n_spans > FLEET_STORE_NEW_MAX)
-        ack->outcome = FLEET_CROWDED;
-    return 0;
-}
-
-int spans_flush(struct fleet_store *s, int node, struct err *err)
-{
-    struct book_node *n = &s->book.node[node - 1];
-    for (int i = 0; i < n->n_spans; i++) {
-        struct book_span *p = &n->span[i];
-        const struct fleet_cell row[] = {CELL_I(node), CELL_I(p->kind), CELL_I(p->class),
-                                         CELL_I(p->first), CELL_I(p->last)};
-        if (p->dirty &&
-            fleet_exec(s,
-                       "INSERT INTO span (node, kind, class, first_month, last_month) "
-                       "VALUES ($1, $2, $3, $4, $5) ON CONFLICT (node, kind, class) DO UPDATE "
-                       "SET first_month = excluded.first_month, last_month = excluded.last_month",
-                       row, COUNT_OF(row), err) < 0)
-            return -1;
-        p->dirty = false;
-    }
-    return 0;
-}
-
-int rows_flush(struct fleet_store *s, struct err *err)
-{
-    int n = s->n_rows;
-    s->n_rows = 0;
-    s->n_put += n;
-    s->n_arrived += n;
-    for (int i = 0; i < n; i++)
-        s->rows[i].arrival = ++s->book.arrived;
-    return n ? s->engine->put_rows(s->db, s->rows, n, err) : 0;
-}
-
-int rows_room(struct fleet_store *s, int n, struct err *err)
-{
-    return s->n_rows + n > STORE_ROWS ? rows_flush(s, err) : 0;
-}
-
-static void row_dates(struct fleet_row *row, const struct summary *r, int64_t received_ms)
-{
-    int64_t latest = received_ms + FLEET_STORE_AHEAD_MS;
-    row->received_ms = received_ms;
-    row->finished_ms = r->finished_ms > latest ? received_ms : r->finished_ms;
-    row->at_ms = r->measured_ms > 0 ? r->measured_ms : row->finished_ms;
-    row->at_ms = row->at_ms > 0 ? row->at_ms : received_ms;
-    if (r->measured_ms <= 0)
-        row->flags |= ROW_UNDATED;
-    if (row->at_ms > latest) {
-        row->at_ms = received_ms;
-        row->flags |= ROW_AHEAD;
-    }
-}
-
-static struct fleet_row row_of(const struct summary *r, const struct fleet_page *p, int node,
-                               int feed)
-{
-    struct fleet_row row = {.node = node,
-                            .feed = feed,
-                            .seq = p->collector ? r->node_seq : r->seq,
-                            .run = r->id,
-                            .state = r->state,
-                            .flags = r->imported * ROW_IMPORTED | r->forced * ROW_FORCED,
-                            .disturbed = -1,
-                            .seconds = r->duration_s,
-                            .label = r->label,
-                            .v = r->values,
-                            .lo = r->lo,
-                            .hi = r->hi};
-    if (!isnan(r->disturbed))
-        row.disturbed = (int)lround(r->disturbed * 1e4);
-    if (r->layout >= 0)
-        row.n = p->page->layouts[r->layout].n;
-    row_dates(&row, r, p->received_ms);
-    return row;
-}
-
 static bool run_is_of(const struct summary *r, const struct fleet_page *p)
 {
     return !*r->node || same_name(r->node, p->name);
-}
-
-int page_put_run(struct fleet_store *s, const struct summary *r, const struct fleet_page *p,
-                 int node, int feed, struct fleet_ack *ack, struct err *err)
-{
-    struct fleet_row row = row_of(r, p, node, feed);
-    int layout = r->layout < 0 ? 0 : s->layouts[r->layout];
-    if (r->layout >= 0 && !layout) {
-        if (page_put_layout(s, &p->page->layouts[r->layout], node, &layout, ack, err) < 0)
-            return -1;
-        s->layouts[r->layout] = layout;
-    }
-    if (page_put_kind(s, r, layout, node, &row.kind, ack, err) < 0 ||
-        page_put_machine(s, r, node, &row.machine, ack, err) < 0 ||
-        page_put_span(s, &row, ack, err) < 0)
-        return -1;
-    s->rows[s->n_rows++] = row;
-    return archive_row(s, &row, err);
-}
-
-// A node's set-ups, as rollouts are read from them. Runs come in the order in which they were
-// measured; one that a clock dates before the present set-up began says nothing about it.
-int put_setup(struct fleet_store *s, const struct fleet_row *row, struct err *err)
-{
-    struct book_node *n = &s->book.node[row->node - 1];
-    bool known = *s->book.machine[row->machine - 1].hash[FLEET_CONFIG];
-    if (!known || row->flags & ROW_IMPORTED || row->machine == n->machine ||
-        (n->machine && row->at_ms <= n->setup_ms))
-        return 0;
-    const struct fleet_cell until[] = {CELL_I(row->at_ms), CELL_I(row->node), CELL_I(n->setup_ms)};
-    const struct fleet_cell fresh[] = {CELL_I(row->node), CELL_I(row->at_ms), CELL_I(row->machine)};
-    if (n->machine &&
-        fleet_exec(s, "UPDATE setup SET until_ms = $1 WHERE node = $2 AND from_ms = $3", until,
-                   COUNT_OF(until), err) < 0)
-        return -1;
-    n->machine = row->machine;
-    n->setup_ms = row->at_ms;
-    return fleet_exec(s, "INSERT INTO setup (node, from_ms, machine) VALUES ($1, $2, $3)", fresh,
-                      COUNT_OF(fresh), err);
 }
 
 // Of a crowded page no run is stored.
@@ -388,20 +123,6 @@ static int page_put_runs(struct fleet_store *s, const struct fleet_page *p, int 
 }
 
 // ---- Pages
-
-int store_node(struct fleet_store *s, const char *name, int64_t since_ms, struct err *err)
-{
-    bool fresh;
-    int number = book_node(&s->book, name, &fresh, err);
-    if (number < 0 || !fresh)
-        return number;
-    const struct fleet_cell row[] = {CELL_I(number), CELL_T(name), CELL_I(since_ms)};
-    s->changed = true;
-    return fleet_exec(s, "INSERT INTO node (id, name, since_ms) VALUES ($1, $2, $3)", row,
-                      COUNT_OF(row), err) < 0
-               ? -1
-               : number;
-}
 
 // Pages that are not of this node, or of no history, change nothing.
 static bool page_is_refused(const struct fleet_page *p, struct fleet_ack *ack)

@@ -188,6 +188,7 @@ def test_whole_runs_come_from_the_collector_below(chain):
 
 def test_the_feed_is_the_one_of_a_node(collect):  # noqa: F811
     c = collect(NODES, f"--runs={RUNS}", "--run-ms=0").start()
+    c.wait_up(NODES)
     wait_runs(c, EVERY)
     seen, after, history = [], 0, None
     while True:
@@ -222,6 +223,7 @@ def test_a_node_is_no_collector(collect, tmp_path):  # noqa: F811
     try:
         until(lambda: (b := upper.below()[0])["state"] == "down" and "422" in b["problem"])
         until(lambda: "404" in upper.status()["sources_problem"])
+        until(lambda: upper.status()["store_ready"], timeout=60)
         assert different(upper) == (0, 0)
     finally:
         upper.kill()
