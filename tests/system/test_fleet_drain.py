@@ -4,6 +4,7 @@ and programs of our own for sinfo and scontrol that keep a list of nodes with th
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import urllib.error
@@ -208,6 +209,24 @@ def test_a_scontrol_that_fails_is_named(drained):
     problem = until(lambda: (measure(c, f["node"]), c.get("/v1/fleet/drain")["problem"])[1], timeout=60)
     assert problem.startswith(f'{f["node"]}: scontrol failed with status 1') and "Invalid user" in problem, problem
     assert "event=drain node=" in c.log.read_text() and not c.get(f"/v1/fleet/findings/{f['id']}")["drained"]
+
+
+def test_a_scontrol_that_hangs_holds_nobody_up(drained):
+    c, slurm = drained(60, "--runs=8", "--bad=1", "--bad-percent=20", collector=("--drain=apply",))
+    os.mkfifo(slurm.folder / "begun")
+    os.mkfifo(slurm.folder / "gate")
+    slurm.put("scontrol", f"#!/bin/sh\necho $$ >{slurm.folder}/begun\nread -r go <{slurm.folder}/gate\n")
+    f = found(c, "outlier")
+    confirm(c, f["node"])
+    measure(c, f["node"])
+    with open(slurm.folder / "begun", encoding="ascii") as begun:  # until scontrol has started
+        ended = os.pidfd_open(int(begun.read()))
+    assert c.status()["store_ready"] and c.get("/v1/fleet/drain")["problem"] == ""
+    assert c.child("--drain")
+    c.stop()
+    assert select.select([ended], [], [], 60)[0], "scontrol is still running"
+    os.close(ended)
+    assert "the collector stops" in c.log.read_text() and "event=drained" not in c.log.read_text()
 
 
 def test_apply_needs_slurm():

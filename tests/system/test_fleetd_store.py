@@ -198,6 +198,8 @@ def test_a_second_collector_stands_by_and_takes_over(request, collect, engine): 
         wait_state(other, "standby")
         assert other.get("/v1/fleet/outliers")["nodes"] == NODES, "it serves the history"
         assert other.status()["requests"] == 0, "one of them contacts the nodes"
+        status, problem = other.problem("/v1/fleet/drain")
+        assert status == 503 and "standby and judges nothing" in problem["detail"], problem
         c.process.kill()
         c.process.wait()
         measure(c.fleet)
