@@ -50,6 +50,12 @@ static double upper_tail(double z, double df)
     return dist_t_upper(z, df);
 }
 
+// Of a value that is one of those whose spread it is, so far above their centre.
+static double member_tail(const struct spread *s, double above)
+{
+    return upper_tail(above / s->scale, spread_member_freedom(s->n));
+}
+
 static const struct kind *kind_at(const struct peers_class *c, int metric, double x)
 {
     const struct kinds *k = &c->kinds[metric];
@@ -90,12 +96,11 @@ static void add_metric(const struct peers_class *c, const struct peers_table *t,
         const struct kind *k = kind_at(c, metric, x[i]);
         if (!k)
             continue;
-        double z = (x[i] - k->spread.centre) / k->spread.scale;
-        double df = spread_freedom(k->spread.n);
-        w->sum[i].slow += dist_cauchy_term(upper_tail(z, df));
-        w->sum[i].fast += dist_cauchy_term(upper_tail(-z, df));
+        double above = x[i] - k->spread.centre;
+        w->sum[i].slow += dist_cauchy_term(member_tail(&k->spread, above));
+        w->sum[i].fast += dist_cauchy_term(member_tail(&k->spread, -above));
         w->sum[i].n++;
-        w->z[row + i] += z;
+        w->z[row + i] += above / k->spread.scale;
         w->z_n[row + i]++;
     }
 }
@@ -116,9 +121,9 @@ static void add_means(const struct peers_table *t, int probe, struct peers_work 
     for (int i = 0; i < t->nodes; i++) {
         if (count[i] <= 1)
             continue;
-        double mean = (z[i] - s.centre) / s.scale;
-        w->sum[i].means_slow += dist_cauchy_term(upper_tail(mean, spread_freedom(n)));
-        w->sum[i].means_fast += dist_cauchy_term(upper_tail(-mean, spread_freedom(n)));
+        double above = z[i] - s.centre;
+        w->sum[i].means_slow += dist_cauchy_term(member_tail(&s, above));
+        w->sum[i].means_fast += dist_cauchy_term(member_tail(&s, -above));
         w->sum[i].probes++;
     }
 }
@@ -187,8 +192,7 @@ static int find_metrics(struct peers_class *c, const struct peers_table *t, int 
     for (int m = 0; m < t->metrics; m++) {
         double x = t->x[(size_t)m * t->nodes + node];
         const struct kind *k = kind_at(c, m, x);
-        q[m] = k ? upper_tail((x - k->spread.centre) / k->spread.scale, spread_freedom(k->spread.n))
-                 : NAN;
+        q[m] = k ? member_tail(&k->spread, x - k->spread.centre) : NAN;
         if (q[m] < least_p) {
             least_p = q[m];
             found->worst = m;
@@ -425,14 +429,14 @@ struct peers_place peers_place_of(const struct peers *p, int class, const struct
     const struct kind *k = kind_at(c, metric, x);
     if (!k)
         return (struct peers_place){.x = x, NAN, NAN, NAN, NAN, 0};
-    double df = spread_freedom(k->spread.n), share = c->node[node].tested > 1 ? 0.5 : 1;
+    double share = c->node[node].tested > 1 ? 0.5 : 1;
     double tail = fmin(0.49, p->limit_p * share / c->node[node].tested);
-    double reach = dist_t_quantile(1 - tail, df) * k->spread.scale;
+    double reach = dist_t_quantile(1 - tail, spread_member_freedom(k->spread.n)) * k->spread.scale;
     return (struct peers_place){.x = x,
                                 .centre = k->spread.centre,
                                 .scale = k->spread.scale,
                                 .limit = k->spread.centre + fmax(o->least, reach),
-                                .p = upper_tail((x - k->spread.centre) / k->spread.scale, df),
+                                .p = member_tail(&k->spread, x - k->spread.centre),
                                 .peers = k->spread.n};
 }
 

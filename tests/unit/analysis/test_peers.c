@@ -4,7 +4,9 @@
 #include "analysis/peers/peers.h"
 #include "analysis/peers/spread.h"
 
+#include "base/cleanup.h"
 #include "tests/unit/analysis/fleet_sim.h"
+#include "tests/unit/analysis/spread_levels.h"
 #include "tests/unit/tap.h"
 
 static int ascending(const void *a, const void *b)
@@ -32,6 +34,41 @@ static void test_spread(void)
     s = spread_of(v, 1000, 0);
     printf("# seed 201: centre %.3f, scale %.3f\n", s.centre, s.scale);
     CHECK(fabs(s.centre) < 0.2 && fabs(s.scale - 1) < 0.1, "400 of 1,000 far away do not count");
+}
+
+// Cutting again and again would end at the five values around 0.
+static void test_near_by_chance(void)
+{
+    const double v[] = {-2, -1.8, -1.6, -1.5, -0.3, -0.2, -0.02, -0.01,
+                        0,  0.01, 0.02, 0.2,  0.3,  1.5,  1.6,   1.8};
+    struct spread s = spread_of(v, COUNT_OF(v), 0);
+    CHECK(fabs(s.centre) < 0.1 && s.scale > 0.4 && s.scale < 1.3,
+          "values that are near each other by chance do not make a scale: %g", s.scale);
+}
+
+// tests/perf/spread_tail has more sizes and values.
+static void test_levels(void)
+{
+    enum { VALUES = 600000 };
+    static const int sizes[] = {8, 9, 16, 24, 64};
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        int n = sizes[i];
+        struct spread_levels l = levels_find(n, VALUES / n, 251 + n);
+        double member[LEVELS];
+        for (int k = 0; k < LEVELS; k++)
+            member[k] = levels_rate(&l.member, k);
+        printf("# %d nodes, seed %d: member x%.2f x%.2f x%.2f, further x%.2f x%.2f x%.2f\n", n,
+               251 + n, member[0], member[1], member[2], levels_rate(&l.further, 0),
+               levels_rate(&l.further, 1), levels_rate(&l.further, 2));
+        CHECK(member[0] > 0.5 && member[0] < 1.1 && member[1] > 0.5 && member[1] < 1.15,
+              "a class of %d: as many nodes beyond a limit of 5 %% as should be", n);
+        CHECK(member[2] < 2, "beyond one of 0.1 %% for all of them too");
+        CHECK(levels_rate(&l.further, 0) < 1.1 && levels_rate(&l.further, 1) < 1.3,
+              "and of nodes that are compared with the class");
+    }
+    struct spread_levels l = levels_find(3, VALUES / 3, 254);
+    CHECK(levels_rate(&l.further, 0) < 1.1 && levels_rate(&l.further, 1) < 1.1,
+          "of three nodes next to nothing is known");
 }
 
 static void test_kinds(void)
@@ -239,6 +276,15 @@ static void test_shapes(void)
     o = judged(&(struct scenario){.name = "G class of 8", .nodes = 8, .metrics = 1, .seed = 226},
                1000);
     CHECK(o.alarmed <= 40, "small classes: alarms in at most 4 %%");
+    o = judged(&(struct scenario){.name = "G class of 8, one +8 %",
+                                  .nodes = 8,
+                                  .metrics = 1,
+                                  .bad_metrics = 1,
+                                  .shift = 0.08,
+                                  .share = 0.125,
+                                  .seed = 228},
+               500);
+    CHECK(outcome_recall(&o) >= 0.75 && outcome_precision(&o) >= 0.95, "one of eight");
     o = judged(&(struct scenario){.name = "G class of 16, one +8 %",
                                   .nodes = 16,
                                   .metrics = 1,
@@ -288,6 +334,8 @@ static void test_rollouts(void)
 int main(void)
 {
     test_spread();
+    test_near_by_chance();
+    test_levels();
     test_kinds();
     test_by_hand();
     test_small_class();

@@ -18,11 +18,14 @@ static void test_quiet_days(void)
     struct quiet w = usual;
     int n = quiet_fleets(w, FLEETS, DAYS);
     CHECK(n <= most, "%d alarms, of %g that the false discovery rate allows", n, most);
-    w.nodes = LARGE;
     w.run = 0.02;
-    w.seed = 5200;
+    w.seed = 5500;
     n = quiet_fleets(w, FLEETS, DAYS);
     CHECK(n <= most, "runs that differ more than nodes: %d alarms of %g", n, most);
+    w.nodes = LARGE;
+    w.seed = 5200;
+    n = quiet_fleets(w, FLEETS, DAYS);
+    CHECK(n <= most, "in a large class too: %d alarms of %g", n, most);
 }
 
 static const struct kept_finding *quiet_find(const struct quiet_run *r, const char *begins)
