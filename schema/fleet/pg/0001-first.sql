@@ -72,7 +72,7 @@ CREATE TABLE machine (
 );
 CREATE TABLE document (hash text PRIMARY KEY, body text NOT NULL);
 
--- Wide columns first, and the array last: alignment costs no byte, and 22 runs of 30 metrics fit a
+-- Wide columns first, and the array last: alignment costs no byte, and 21 runs of 30 metrics fit a
 -- page. w has the bytes that SQLite has. As an array it would cost a call per element in each
 -- reading. No key says that a run is there once: the place of its feed does, which moves in the same
 -- transaction. A unique index would take 60 bytes a run. The one on node and kind takes 10, because
