@@ -197,7 +197,8 @@ struct targets {
     struct target *list;         // owned
     struct target_group *groups; // owned
     int n;
-    struct interned keys; // of the groups
+    struct interned keys;      // of the groups
+    struct target_group *last; // that a target was added to; NULL: none yet
 };
 
 static void targets_fini(struct targets *t)
@@ -216,19 +217,22 @@ static int by_labels(const void *a, const void *b)
     return order;
 }
 
-// The group of these labels, which is a new one if there is none yet. NULL: no memory.
+// The group of these labels, which is a new one if there is none yet; mostly that of the target
+// before. NULL: no memory.
 static struct target_group *target_group_of(struct targets *t, const struct target_group *like,
                                             struct err *err)
 {
     char key[sizeof((struct polled *)NULL)->partitions + sizeof((struct polled *)NULL)->class_hint +
              16];
     int before = t->keys.n;
+    if (t->last && by_labels(t->last, like) == 0)
+        return t->last;
     snprintf(key, sizeof key, "%s\n%s\n%s", like->labels[TARGET_SCHEME], like->labels[TARGET_CLASS],
              like->labels[TARGET_PARTITION]);
     int at = interned_add(&t->keys, key, err);
     if (at == before)
         t->groups[at] = *like;
-    return at < 0 ? NULL : &t->groups[at];
+    return at < 0 ? NULL : (t->last = &t->groups[at]);
 }
 
 // In the order of the nodes, and of `classes`, which is searched from where it was left.
@@ -260,7 +264,8 @@ static void write_group(const struct targets *t, const struct target_group *g, s
     jsonw_object(w, NULL);
     jsonw_array(w, "targets");
     for (int i = g->first; i >= 0; i = t->list[i].next) {
-        snprintf(text, sizeof text, "%.*s", t->list[i].n, t->list[i].host);
+        memcpy(text, t->list[i].host, (size_t)t->list[i].n);
+        text[t->list[i].n] = '\0';
         jsonw_text(w, NULL, text);
     }
     jsonw_end(w);
