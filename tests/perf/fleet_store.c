@@ -384,7 +384,7 @@ static void figure_verdict(int newest, const char *class)
 {
     enum { VERDICTS = 5 };
     struct err err = {0};
-    double read[VERDICTS], whole[VERDICTS];
+    double read[VERDICTS], whole[VERDICTS], cpu[VERDICTS];
     long runs = 0;
     int tested = 0;
     const struct fleet_window w = {.newest = newest, .class_hash = class};
@@ -393,7 +393,7 @@ static void figure_verdict(int newest, const char *class)
         struct fleet_findings found = {0};
         o.runs_max = newest;
         o.now_ms = first_ms + (end_day + 1) * day_ms;
-        double start = now_ms();
+        double start = now_ms(), spent = cpu_ms();
         CLEANUP_FLEET struct fleet *f = fleet_new(&o, &err);
         if (!f || fleet_store_window(s, &w, take_page, f, &err) < 0 || fleet_arrange(f, &err) < 0)
             fail(&err);
@@ -401,14 +401,15 @@ static void figure_verdict(int newest, const char *class)
         if (fleet_findings_find(&found, f, &err) < 0)
             fail(&err);
         whole[i] = now_ms() - start;
+        cpu[i] = cpu_ms() - spent;
         runs = f->runs;
         tested = found.tested;
         fleet_findings_fini(&found);
     }
     printf("verdict of the newest %d of each node%s: %ld runs, %d nodes judged, %.0f ms, of which "
-           "reading %.0f ms\n",
+           "reading %.0f ms; CPU %.0f ms\n",
            newest, class ? " of a class" : "", runs, tested, middle_of(whole, VERDICTS),
-           middle_of(read, VERDICTS));
+           middle_of(read, VERDICTS), middle_of(cpu, VERDICTS));
 }
 
 static void figure_verdicts(void)
@@ -445,20 +446,21 @@ static void figure_retention(int month_days)
 static void figure_series(int nodes)
 {
     struct err err = {0};
-    double took[TURNS];
+    double took[TURNS], cpu[TURNS];
     long points = 0;
     for (int i = 0; i < TURNS; i++) {
         char name[64];
         snprintf(name, sizeof name, "node%05d", nodes + i);
         points = 0;
-        double start = now_ms();
+        double start = now_ms(), spent = cpu_ms();
         if (fleet_store_series(s, &(struct fleet_line){.node = name, .metric = metrics[3].name},
                                count_point, &points, &err) < 0)
             fail(&err);
         took[i] = now_ms() - start;
+        cpu[i] = cpu_ms() - spent;
     }
-    printf("a metric of a node over five years: %ld points, %.1f ms\n", points,
-           middle_of(took, TURNS));
+    printf("a metric of a node over five years: %ld points, %.1f ms; CPU %.1f ms\n", points,
+           middle_of(took, TURNS), middle_of(cpu, TURNS));
 }
 
 static int count_arrival(void *ctx, const struct summary *run, const struct summary_layout *l,

@@ -64,7 +64,10 @@ class Node:
             self.measure(now - (PAST - i) * 3600)
 
     def install(self):
-        self.history, self.runs = f"{self.fleet.random.getrandbits(128):032x}", []
+        """What was not fetched is gone with the old history."""
+        if hasattr(self, "runs"):
+            del self.runs[self.sent:]
+        self.history, self.runs, self.sent = f"{self.fleet.random.getrandbits(128):032x}", [], 0
         self.fleet.truth[self.history] = self.runs
 
     def now(self):
@@ -75,15 +78,16 @@ class Node:
         when = self.now() if when is None else when
         slow = SLOW if self.number == 0 else 1
         self.runs.append({
-            "seq": seq, "id": seq, "node": "", "benchmark": "latency", "variant": "size=1-64", "method": "prp4-v2", "metrics_version": 1,
+            "seq": seq, "id": seq, "benchmark": "latency", "variant": "size=1-64", "method": "prp4-v2", "metrics_version": 1,
             "state": "succeeded", "imported": False, "forced": False, "measured": utc(when), "finished": utc(when), "duration_s": 12.5,
             "label": "", "n_ranks": 8, "disturbed": 0.01, "class": "c" * 64, "config": "d" * 64, "topology": "e" * 64, "layout": 0,
             "values": [round(slow * (80 + 5 * m) * (1 + 0.002 * rng.gauss(0, 1)), 3) for m in range(METRICS)], "widths": [20] * (2 * METRICS)})
 
     def page(self, query):
         after = int(query["after"][0])
-        runs = self.runs[after:after + 100]
+        runs = [{**r, "node": self.name} for r in self.runs[after:after + 100]]
         end = after + len(runs)
+        self.sent = max(self.sent, end)
         return {"form": "summary", "node": self.name, "version": "1.0.0", "history_id": self.history, "after": after,
                 "layouts": [LAYOUT] if runs else [], "runs": runs, "next": end, "last": len(self.runs), "more": end < len(self.runs)}
 
@@ -103,6 +107,11 @@ class Responder(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
+class Listener(http.server.HTTPServer):
+    def handle_error(self, request, client_address):
+        """A collector that ends does not wait for a response."""
+
+
 class Feeds:
     """All nodes behind one loop, each on an address of its own."""
 
@@ -113,7 +122,7 @@ class Feeds:
         self.named = NODES
         self.loop, self.ended, self.port = selectors.DefaultSelector(), False, 0
         for node in self.nodes:
-            server = http.server.HTTPServer((f"127.2.0.{node.number + 1}", self.port), Responder)
+            server = Listener((f"127.2.0.{node.number + 1}", self.port), Responder)
             self.port, server.node = server.server_address[1], node
             self.loop.register(server, selectors.EVENT_READ)
         self.thread = threading.Thread(target=self.serve)
@@ -214,17 +223,18 @@ class Soak:
             pass
         assert self.found() == self.expected(), self.found() ^ self.expected()
 
-    def stored(self):
-        query = "SELECT feed.history, run.seq FROM run JOIN feed ON feed.id = run.feed"
+    def rows(self, query):
         if self.server:
-            return [(history, int(seq)) for history, seq in self.server.rows(query)]
+            return self.server.rows(query)
         with sqlite3.connect(f"file:{self.c.home}/state/fleet.db?mode=ro", uri=True) as db:
             return db.execute(query).fetchall()
 
     def nothing_is_missing(self):
         with self.feeds.lock:
             have = {(history, seq) for history, runs in self.feeds.truth.items() for seq in range(1, len(runs) + 1)}
-        rows = until(lambda: len(r := self.stored()) >= len(have) and r, timeout=120)
+        until(lambda: int(self.rows("SELECT count(*) FROM run")[0][0]) >= len(have), timeout=300)
+        rows = [(history, int(seq)) for history, seq in
+                self.rows("SELECT feed.history, run.seq FROM run JOIN feed ON feed.id = run.feed")]
         assert len(rows) == len(set(rows)) and set(rows) == have, (len(rows), len(have))
         return len(have)
 
@@ -267,6 +277,7 @@ def soak(request, tmp_path, engine):
     c = Collector(tmp_path, feeds, "--every=2", *([f"--store={server.uri}"] if server else []))
     try:
         c.start()
+        until(lambda: c.status()["store_ready"], timeout=60)
         yield Soak(c, feeds, server)
         c.stop()
     finally:
@@ -312,6 +323,7 @@ def test_an_hour_without_postgresql(soak, tell, monkeypatch, engine):
                         "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}.items():
         monkeypatch.setenv(name, value)
     soak.c.start()
+    until(lambda: soak.c.status()["store_ready"], timeout=60)
     for name in ("LD_PRELOAD", "FAKETIME_TIMESTAMP_FILE", "FAKETIME_NO_CACHE", "FAKETIME_DONT_FAKE_MONOTONIC"):
         monkeypatch.delenv(name)
     soak.nothing_is_missing()
