@@ -48,7 +48,9 @@ static void on_page(void *ctx, struct fetch_response *r)
     n->poller->totals.in_flight--;
     n->poller->totals.errors[r->error] += r->error != FETCH_OK;
     poller_wake(n->poller); // there is room for another one
-    if (r->error != FETCH_OK)
+    if (n->state == NODE_GONE)
+        node_later(n, 0); // its history may continue under another name by now
+    else if (r->error != FETCH_OK)
         node_failed(n, fetch_error_info(r->error)->text);
     else if (r->status == 409 && *n->history) {
         // Another history than before: from its beginning.

@@ -20,6 +20,7 @@
 #include "fleet/store/pg.h"
 #include "model/metric.h"
 
+enum { NODES_AT_ONCE = 512 }; // what is sorted or kept of them is some MB, and needs no disk
 static const char newest_first[] = "measured DESC, seq DESC, feed DESC";
 
 struct pg_reader {
@@ -236,16 +237,29 @@ static int sql_copy(struct pg *c, const struct buf *sql,
                        : err_set(err, ERR_NO_MEMORY, "", "no memory to read");
 }
 
-static int read_all(struct pg *c, const struct fleet_reading *r, struct pg_reader *to,
-                    struct err *err)
+// Nodes first to last.
+static int read_part(struct pg *c, const struct fleet_reading *r, int first, int last,
+                     struct pg_reader *to, struct err *err)
 {
     CLEANUP_BUF struct buf sql = BUF_INIT;
     buf_fmt(&sql, "COPY (SELECT " PG_RUN_HEAD ", %s FROM run WHERE node BETWEEN %d AND %d",
-            sql_ends(r), r->first, r->last);
-    sql_numbers(&sql, "node", r->nodes, r->first, r->last);
+            sql_ends(r), first, last);
+    sql_numbers(&sql, "node", r->nodes, first, last);
     sql_wanted(&sql, r);
     buf_fmt(&sql, " ORDER BY node, kind, %s) TO STDOUT (FORMAT binary)", newest_first);
+    to->headed = false;
     return sql_copy(c, &sql, row_message, to, err);
+}
+
+static int read_all(struct pg *c, const struct fleet_reading *r, struct pg_reader *to,
+                    struct err *err)
+{
+    for (int first = r->first; first <= r->last; first += NODES_AT_ONCE) {
+        int last = r->last - first < NODES_AT_ONCE ? r->last : first + NODES_AT_ONCE - 1;
+        if (read_part(c, r, first, last, to, err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 int pg_read_arrivals(struct pg *c, int64_t after, int64_t until, fleet_row_fn *fn, void *ctx,
@@ -265,8 +279,6 @@ int pg_read_arrivals(struct pg *c, int64_t after, int64_t until, fleet_row_fn *f
 }
 
 // ---- The newest of each node and kind
-
-enum { NEWEST_NODES = 512 }; // at once: what is kept of them is some MB
 
 struct newest {
     const struct fleet_reading *r;
@@ -469,8 +481,8 @@ static int read_newest(struct pg *c, const struct fleet_reading *r, struct pg_re
     w.kinds = calloc((size_t)r->n_kinds + 1, sizeof *w.kinds);
     if (!w.kinds)
         return err_set(err, ERR_NO_MEMORY, "", "no memory to read");
-    for (int first = r->first; first <= r->last; first += NEWEST_NODES) {
-        int last = r->last - first < NEWEST_NODES ? r->last : first + NEWEST_NODES - 1;
+    for (int first = r->first; first <= r->last; first += NODES_AT_ONCE) {
+        int last = r->last - first < NODES_AT_ONCE ? r->last : first + NODES_AT_ONCE - 1;
         if (newest_part(&w, c, first, last, err) < 0)
             return -1;
     }

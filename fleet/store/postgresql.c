@@ -112,14 +112,15 @@ static int pgx_lock(struct pgx *p, struct err *err)
                : -1;
 }
 
-// What each connection needs.
+// What each connection needs. Statements are short: to start workers for them takes longer than
+// they.
 static int pgx_session(struct pgx *p, struct err *err)
 {
     p->fresh = true;
     p->months_here = false;
     if (pg_exec(p->c,
                 "SET timezone = 'UTC'; SET standard_conforming_strings = on; "
-                "SET work_mem = '64MB'",
+                "SET work_mem = '64MB'; SET max_parallel_workers_per_gather = 0",
                 err) < 0)
         return -1;
     return p->write && pgx_lock(p, err) < 0 ? -1 : pgx_migrate(p, err);

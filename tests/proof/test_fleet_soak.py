@@ -311,6 +311,26 @@ def test_nodes_come_and_go_and_nothing_grows(soak, tell, engine):
     assert all(g <= GROWTH_KIB + NODE_KIB * nodes for g in grown.values()), (grown, nodes)
 
 
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_a_page_that_comes_after_its_node_has_gone(soak, engine):
+    """It would open the history again under the old name, and the new name would be its twin for ever."""
+    soak.nothing_is_missing()
+    node = soak.feeds.nodes[3]
+    before = node.name
+    with soak.feeds.lock:  # no feed responds
+        until(lambda: soak.c.status()["in_flight"] == NODES)
+        soak.relist([line for line in soak.feeds.names if line.split()[0] != before])
+        until(lambda: soak.c.node(before)["state"] == "gone")
+    until(lambda: soak.c.status()["in_flight"] == 0)
+    node.name = "other"
+    soak.relist(soak.feeds.names)
+    node.measure()
+    until(lambda: any(n["node"] == "other" and n["next"] == len(node.runs) for n in soak.listed()))
+    assert soak.c.node("other")["outcome"] in ("renamed", "stored"), soak.c.node("other")
+    soak.nothing_is_missing()
+    soak.findings_are_right()
+
+
 @pytest.mark.skipif(tool("faketime") is not None, reason=str(tool("faketime")))
 @pytest.mark.parametrize("engine", ["postgresql"])
 def test_an_hour_without_postgresql(soak, tell, monkeypatch, engine):
