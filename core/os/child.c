@@ -119,6 +119,16 @@ int child_exec(pid_t *pid, char *const argv[], const struct child_fd *fds, int n
     return rc;
 }
 
+void child_end(pid_t *pid)
+{
+    if (*pid > 0) {
+        kill(*pid, SIGKILL); // ours and not buried: the number is still its own
+        while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+    }
+    *pid = 0;
+}
+
 bool child_limit_memory(size_t bytes)
 {
     char text[200];

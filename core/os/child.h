@@ -28,5 +28,7 @@ struct child_fd {
     int from, to; // from -1: it gets none
 };
 int child_exec(pid_t *pid, char *const argv[], const struct child_fd *fds, int n, bool session);
+// Kills a child of child_exec() and reaps it. 0: there is none.
+void child_end(pid_t *pid);
 // The calling process may have `bytes` of address space more than it has now.
 bool child_limit_memory(size_t bytes);

@@ -6,13 +6,10 @@
 #include "fleet/collect/ingest.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -43,7 +40,7 @@ struct ingest {
     struct loop *loop;
     struct ingest_store store;
     struct ingest_user user;
-    int socket, pidfd; // -1: there is no process
+    int socket; // -1: there is no process
     pid_t pid;
     struct loop_watch *readable, *writable;
     struct loop_timer *restart;
@@ -126,13 +123,7 @@ static void forget_process(struct ingest *i)
     loop_unwatch(i->writable);
     i->readable = i->writable = NULL;
     fd_cleanup(&i->socket);
-    // By pidfd: once reaped, the number may be another process's.
-    if (i->pidfd >= 0)
-        syscall(SYS_pidfd_send_signal, i->pidfd, SIGKILL, NULL, 0);
-    if (i->pid > 0)
-        waitpid(i->pid, NULL, 0);
-    fd_cleanup(&i->pidfd);
-    i->pid = 0;
+    child_end(&i->pid);
     i->ready = false;
     i->failed = ERR_NONE;
     buf_free(&i->out);
@@ -217,9 +208,6 @@ static void on_report(void *ctx, uint32_t events)
 
 static int watch_ingest(struct ingest *i, int *ours, struct err *err)
 {
-    i->pidfd = (int)syscall(SYS_pidfd_open, i->pid, 0);
-    if (i->pidfd < 0)
-        return err_sys(err, "pidfd_open");
     i->readable = loop_watch_fd(i->loop, *ours, EPOLLIN, on_report, i, err);
     if (!i->readable)
         return -1;
@@ -275,7 +263,7 @@ struct ingest *ingest_new(struct loop *loop, const struct ingest_store *store,
     i->loop = loop;
     i->store = *store;
     i->user = *user;
-    i->socket = i->pidfd = -1;
+    i->socket = -1;
     i->restart_ms = RESTART_MS;
     i->restart = loop_timer_new(loop, on_restart, i, err);
     if (i->restart && start_ingest(i, err) == 0)

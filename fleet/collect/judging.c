@@ -4,14 +4,11 @@
 #include "fleet/collect/judging.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -37,7 +34,7 @@ struct judging {
     struct poller *poller;
     struct loop_timer *timer;
     struct loop_watch *watch;
-    int socket, pidfd; // -1: no process
+    int socket; // -1: no process
     pid_t pid;
     int64_t started_ms, ended_ms; // monotonic, of the last one; 0: none
     struct buf in;
@@ -63,13 +60,7 @@ static void judging_end(struct judging *j)
     loop_unwatch(j->watch);
     j->watch = NULL;
     fd_cleanup(&j->socket);
-    // By pidfd: once reaped, the number may be another process's.
-    if (j->pidfd >= 0)
-        syscall(SYS_pidfd_send_signal, j->pidfd, SIGKILL, NULL, 0);
-    if (j->pid > 0)
-        waitpid(j->pid, NULL, 0);
-    fd_cleanup(&j->pidfd);
-    j->pid = 0;
+    child_end(&j->pid);
     j->ended_ms = clock_mono_ms();
     buf_reset(&j->in);
 }
@@ -204,9 +195,6 @@ static int judging_start(struct judging *j, struct err *err)
         j->pid = 0;
         return err_sys(err, "starting the process that judges");
     }
-    j->pidfd = (int)syscall(SYS_pidfd_open, j->pid, 0);
-    if (j->pidfd < 0)
-        return err_sys(err, "pidfd_open");
     j->watch = loop_watch_fd(j->loop, j->socket, EPOLLIN, on_judgement, j, err);
     return j->watch ? 0 : -1;
 }
@@ -385,8 +373,7 @@ struct judging *judging_new(struct loop *loop, const struct fleetd_config *c, st
         err_set(err, ERR_NO_MEMORY, "", "no memory for the judge");
         return NULL;
     }
-    *j = (struct judging){
-        .loop = loop, .c = c, .poller = p, .naming = naming, .socket = -1, .pidfd = -1};
+    *j = (struct judging){.loop = loop, .c = c, .poller = p, .naming = naming, .socket = -1};
     j->timer = loop_timer_new(loop, on_round, j, err);
     if (j->timer && c->drain == FLEETD_DRAIN_APPLY)
         j->draining = draining_new(loop, p, err);
