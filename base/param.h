@@ -43,6 +43,13 @@ struct param {
     bool effort;      // how long, how well or by whom, not what: results with other values compare
 };
 
+// The row of a text whose name is that of its member, and which is empty by default.
+#define PARAM_TEXT_ROW(type, member, ...)                                                          \
+    {                                                                                              \
+        .name = #member, .kind = PARAM_TEXT, .offset = offsetof(type, member),                     \
+        .room = sizeof(((type *)NULL)->member), .def = "", __VA_ARGS__                             \
+    }
+
 struct param_table {
     const struct param *params;
     int n;

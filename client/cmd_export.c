@@ -23,23 +23,21 @@ struct export_flags {
     char since[40], until[40], node[64], file[512];
 };
 
-#define TEXT_FLAG(member, var, text)                                                               \
-    {                                                                                              \
-        .name = #member, .kind = PARAM_TEXT, .offset = offsetof(struct export_flags, member),      \
-        .room = sizeof((struct export_flags *)0)->member, .def = "", .metavar = var, .help = text  \
-    }
-
 static const struct param export_params[] = {
     {.name = "all",
      .kind = PARAM_BOOL,
      .offset = offsetof(struct export_flags, all),
      .def = "false",
      .help = "All finished runs."},
-    TEXT_FLAG(since, "TIME",
-              "Only runs requested or imported at or after this time: 2d, yesterday, 2026-01-31."),
-    TEXT_FLAG(until, "TIME", "Only runs requested or imported before this time."),
-    TEXT_FLAG(node, "NAME", "Only runs of this node."),
-    TEXT_FLAG(file, "PATH", "Write to this file when the export is complete."),
+    PARAM_TEXT_ROW(
+        struct export_flags, since, .metavar = "TIME",
+        .help =
+            "Only runs requested or imported at or after this time: 2d, yesterday, 2026-01-31."),
+    PARAM_TEXT_ROW(struct export_flags, until, .metavar = "TIME",
+                   .help = "Only runs requested or imported before this time."),
+    PARAM_TEXT_ROW(struct export_flags, node, .metavar = "NAME", .help = "Only runs of this node."),
+    PARAM_TEXT_ROW(struct export_flags, file, .metavar = "PATH",
+                   .help = "Write to this file when the export is complete."),
 };
 const struct param_table export_options = {export_params, COUNT_OF(export_params)};
 

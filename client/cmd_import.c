@@ -25,26 +25,25 @@ struct import_flags {
     bool dry_run;
 };
 
-#define TEXT_FLAG(member, var, text)                                                               \
-    {                                                                                              \
-        .name = #member, .kind = PARAM_TEXT, .offset = offsetof(struct import_flags, member),      \
-        .room = sizeof((struct import_flags *)0)->member, .def = "", .metavar = var, .help = text  \
-    }
-
 static const struct param import_params[] = {
-    TEXT_FLAG(mapping, "FILE",
-              "Placement of the ranks of a CSV (columns rank,cpu_id,cpu_numa,memory_numa)."),
-    TEXT_FLAG(
-        mode, "MODE",
-        "concurrent or serial. Otherwise as log lines or the file's name say, else concurrent."),
-    TEXT_FLAG(node, "NAME", "Host name. Otherwise as log lines say, else \"unknown\"."),
-    TEXT_FLAG(label, "TEXT", "A label for the runs; labelled runs stay."),
-    TEXT_FLAG(
-        date, "TIME",
-        "When it was measured: 2026-01-31T00:00:00Z, a day, or \"file\" for the file's own date. "
-        "Otherwise as log lines say, else now."),
-    TEXT_FLAG(pages, "KIND", "Page kind, if known: thp, 4k or huge."),
-    TEXT_FLAG(method, "NAME", "How it was measured. Otherwise as log lines say, else classic-v1."),
+    PARAM_TEXT_ROW(
+        struct import_flags, mapping, .metavar = "FILE",
+        .help = "Placement of the ranks of a CSV (columns rank,cpu_id,cpu_numa,memory_numa)."),
+    PARAM_TEXT_ROW(struct import_flags, mode, .metavar = "MODE",
+                   .help = "concurrent or serial. Otherwise as log lines or the file's name say, "
+                           "else concurrent."),
+    PARAM_TEXT_ROW(struct import_flags, node, .metavar = "NAME",
+                   .help = "Host name. Otherwise as log lines say, else \"unknown\"."),
+    PARAM_TEXT_ROW(struct import_flags, label, .metavar = "TEXT",
+                   .help = "A label for the runs; labelled runs stay."),
+    PARAM_TEXT_ROW(struct import_flags, date, .metavar = "TIME",
+                   .help = "When it was measured: 2026-01-31T00:00:00Z, a day, or \"file\" for the "
+                           "file's own date. "
+                           "Otherwise as log lines say, else now."),
+    PARAM_TEXT_ROW(struct import_flags, pages, .metavar = "KIND",
+                   .help = "Page kind, if known: thp, 4k or huge."),
+    PARAM_TEXT_ROW(struct import_flags, method, .metavar = "NAME",
+                   .help = "How it was measured. Otherwise as log lines say, else classic-v1."),
     {.name = "dry_run",
      .kind = PARAM_BOOL,
      .offset = offsetof(struct import_flags, dry_run),

@@ -18,24 +18,19 @@ enum {
 };
 
 struct push_flags {
-    char to[256], token_file[256], cacert[256];
+    char to[256], to_token_file[256], to_cacert[256];
     char node[64];
 };
 
-#define PUSH_TEXT(option, member, ...)                                                             \
-    {                                                                                              \
-        .name = option, .kind = PARAM_TEXT, .offset = offsetof(struct push_flags, member),         \
-        .room = sizeof(((struct push_flags *)NULL)->member), .def = "", __VA_ARGS__                \
-    }
-
 static const struct param push_params[] = {
-    PUSH_TEXT("to", to, .metavar = "URL", .help = "Address of the collector (numaprobe-fleetd)."),
-    PUSH_TEXT("to_token_file", token_file, .metavar = "FILE",
-              .help = "File with a token of the collector, of scope push, for this node."),
-    PUSH_TEXT("to_cacert", cacert, .metavar = "FILE",
-              .help = "CA bundle (PEM) that verifies the collector. Default: the system's."),
-    PUSH_TEXT("node", node, .metavar = "NAME",
-              .help = "Name of this node at the collector. Default: as the daemon names it."),
+    PARAM_TEXT_ROW(struct push_flags, to, .metavar = "URL",
+                   .help = "Address of the collector (numaprobe-fleetd)."),
+    PARAM_TEXT_ROW(struct push_flags, to_token_file, .metavar = "FILE",
+                   .help = "File with a token of the collector, of scope push, for this node."),
+    PARAM_TEXT_ROW(struct push_flags, to_cacert, .metavar = "FILE",
+                   .help = "CA bundle (PEM) that verifies the collector. Default: the system's."),
+    PARAM_TEXT_ROW(struct push_flags, node, .metavar = "NAME",
+                   .help = "Name of this node at the collector. Default: as the daemon names it."),
 };
 const struct param_table push_options = {push_params, COUNT_OF(push_params)};
 
@@ -149,8 +144,8 @@ int cmd_push(struct cli *c, const struct invocation *i, struct err *err)
     to->url_option = "--to";
     to->cert[0] = to->key[0] = '\0'; // they are for the daemon, as its token is
     snprintf(to->url, sizeof to->url, "%s", f->to);
-    snprintf(to->token_file, sizeof to->token_file, "%s", f->token_file);
-    snprintf(to->cacert, sizeof to->cacert, "%s", f->cacert);
+    snprintf(to->token_file, sizeof to->token_file, "%s", f->to_token_file);
+    snprintf(to->cacert, sizeof to->cacert, "%s", f->to_cacert);
     if (push_all(&p, f, err) < 0)
         return -1;
     if (c->output == OUTPUT_JSON)

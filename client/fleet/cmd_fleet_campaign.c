@@ -21,21 +21,18 @@ struct campaign_options {
     bool dry_run;
 };
 
-#define TEXT(member, ...)                                                                          \
-    {                                                                                              \
-        .name = #member, .kind = PARAM_TEXT, .offset = offsetof(struct campaign_options, member),  \
-        .room = sizeof((struct campaign_options *)0)->member, .def = "", __VA_ARGS__               \
-    }
-
 static const struct param campaign_params[] = {
-    TEXT(name, .metavar = "NAME",
-         .help = "Name of the campaign. Default: the benchmark. None that has not ended has it."),
-    TEXT(at_once_each, .metavar = "GROUP:N",
-         .help = "Maximum number of probes per rack, class or prefix of names: rack:2. Default: no "
-                 "limit beside --at-once."),
-    TEXT(window, .metavar = "HOURS",
-         .help = "Local time of the collector in which probes begin: \"Mon-Fri 20:00-06:00, "
-                 "Sat-Sun 00:00-24:00\". Default: always."),
+    PARAM_TEXT_ROW(
+        struct campaign_options, name, .metavar = "NAME",
+        .help = "Name of the campaign. Default: the benchmark. None that has not ended has it."),
+    PARAM_TEXT_ROW(
+        struct campaign_options, at_once_each, .metavar = "GROUP:N",
+        .help = "Maximum number of probes per rack, class or prefix of names: rack:2. Default: no "
+                "limit beside --at-once."),
+    PARAM_TEXT_ROW(struct campaign_options, window, .metavar = "HOURS",
+                   .help =
+                       "Local time of the collector in which probes begin: \"Mon-Fri 20:00-06:00, "
+                       "Sat-Sun 00:00-24:00\". Default: always."),
     {.name = "node_minutes",
      .kind = PARAM_REAL,
      .offset = offsetof(struct campaign_options, node_minutes),
@@ -44,16 +41,18 @@ static const struct param campaign_params[] = {
      .def = "0",
      .unit = "min",
      .help = "Maximum cost of a round. 0: no limit."},
-    TEXT(each, .metavar = "TIME",
-         .help = "A round begins so long after the one before: 7d. Default: one round."),
-    TEXT(retry_for, .metavar = "TIME",
-         .help = "A busy node is tried again so long: 12h. Default: 24h."),
-    TEXT(order, .metavar = "ORDER",
-         .help = "stalest: nodes whose newest run is oldest come first; or name. Default: "
-                 "stalest."),
-    TEXT(through, .metavar = "WHO",
-         .help = "Who starts the runs. daemon: the collector requests them of the nodes' daemons. "
-                 "slurm: jobs, submitted by what the action script prints. Default: daemon."),
+    PARAM_TEXT_ROW(struct campaign_options, each, .metavar = "TIME",
+                   .help = "A round begins so long after the one before: 7d. Default: one round."),
+    PARAM_TEXT_ROW(struct campaign_options, retry_for, .metavar = "TIME",
+                   .help = "A busy node is tried again so long: 12h. Default: 24h."),
+    PARAM_TEXT_ROW(struct campaign_options, order, .metavar = "ORDER",
+                   .help =
+                       "stalest: nodes whose newest run is oldest come first; or name. Default: "
+                       "stalest."),
+    PARAM_TEXT_ROW(
+        struct campaign_options, through, .metavar = "WHO",
+        .help = "Who starts the runs. daemon: the collector requests them of the nodes' daemons. "
+                "slurm: jobs, submitted by what the action script prints. Default: daemon."),
     {.name = "failed_percent",
      .kind = PARAM_INT,
      .offset = offsetof(struct campaign_options, failed_percent),

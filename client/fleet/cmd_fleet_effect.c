@@ -17,15 +17,10 @@ struct effect_flags {
     char from[256], to[256];
 };
 
-#define EFFECT_TEXT(member, help_)                                                                 \
-    {                                                                                              \
-        .name = #member, .kind = PARAM_TEXT, .offset = offsetof(struct effect_flags, member),      \
-        .room = sizeof((struct effect_flags *)0)->member, .def = "", .metavar = "VALUE",           \
-        .help = help_                                                                              \
-    }
 static const struct param effect_params[] = {
-    EFFECT_TEXT(from, "Value of the fact before. Default: of the change that most nodes had."),
-    EFFECT_TEXT(to, "Value of the fact after."),
+    PARAM_TEXT_ROW(struct effect_flags, from, .metavar = "VALUE",
+                   .help = "Value of the fact before. Default: of the change that most nodes had."),
+    PARAM_TEXT_ROW(struct effect_flags, to, .metavar = "VALUE", .help = "Value of the fact after."),
 };
 const struct param_table fleet_effect_options = {effect_params, COUNT_OF(effect_params)};
 

@@ -17,23 +17,17 @@ struct findings_options {
     char state[16], what[16], where[512], note[501];
 };
 
-#define FINDINGS_TEXT(member, ...)                                                                 \
-    {                                                                                              \
-        .name = #member, .kind = PARAM_TEXT, .offset = offsetof(struct findings_options, member),  \
-        .room = sizeof((struct findings_options *)0)->member, .def = "", __VA_ARGS__               \
-    }
-
 static const struct param findings_params[] = {
-    FINDINGS_TEXT(state, .metavar = "STATE",
-                  .help = "forming, open, acknowledged, fixed or closed. Default: open, "
-                          "acknowledged and fixed."),
-    FINDINGS_TEXT(what, .metavar = "KIND",
-                  .help = "outlier, slower, group, drift, stale, down, reinstalled, twin, "
-                          "duplicate, alien, rewound, clock, poison or version. Default: all."),
-    FINDINGS_TEXT(where, .metavar = "NODES",
-                  .help = "Only findings of these nodes: n[001-040]. Default: all."),
-    FINDINGS_TEXT(note, .metavar = "TEXT",
-                  .help = "Of acknowledge, fix and reopen: why. Default: the note stays."),
+    PARAM_TEXT_ROW(struct findings_options, state, .metavar = "STATE",
+                   .help = "forming, open, acknowledged, fixed or closed. Default: open, "
+                           "acknowledged and fixed."),
+    PARAM_TEXT_ROW(struct findings_options, what, .metavar = "KIND",
+                   .help = "outlier, slower, group, drift, stale, down, reinstalled, twin, "
+                           "duplicate, alien, rewound, clock, poison or version. Default: all."),
+    PARAM_TEXT_ROW(struct findings_options, where, .metavar = "NODES",
+                   .help = "Only findings of these nodes: n[001-040]. Default: all."),
+    PARAM_TEXT_ROW(struct findings_options, note, .metavar = "TEXT",
+                   .help = "Of acknowledge, fix and reopen: why. Default: the note stays."),
 };
 const struct param_table fleet_findings_options = {findings_params, COUNT_OF(findings_params)};
 

@@ -22,15 +22,10 @@ struct view_flags {
     int64_t limit;     // of ranking
 };
 
-#define VIEW_TEXT(member)                                                                          \
-    .kind = PARAM_TEXT, .offset = offsetof(struct view_flags, member),                             \
-    .room = sizeof((struct view_flags *)0)->member, .def = ""
 #define OF_CLASS                                                                                   \
-    {                                                                                              \
-        .name = "class", VIEW_TEXT(class), .metavar = "HASH",                                      \
-        .help = "The class of nodes, by the beginning of its hash as fleet status prints it. "     \
-                "Default: the one with most nodes."                                                \
-    }
+    PARAM_TEXT_ROW(struct view_flags, class, .metavar = "HASH",                                    \
+                   .help = "The class of nodes, by the beginning of its hash as fleet status "     \
+                           "prints it. Default: the one with most nodes.")
 
 static const struct param ranking_params[] = {
     OF_CLASS,
@@ -46,10 +41,10 @@ const struct param_table fleet_ranking_options = {ranking_params, COUNT_OF(ranki
 
 static const struct param compare_params[] = {
     OF_CLASS,
-    {.name = "group_by",
-     VIEW_TEXT(group_by),
-     .metavar = "FACT",
-     .help = "Compare the nodes by this fact, such as microcode. Default: every node by itself."},
+    PARAM_TEXT_ROW(
+        struct view_flags, group_by, .metavar = "FACT",
+        .help =
+            "Compare the nodes by this fact, such as microcode. Default: every node by itself."),
 };
 const struct param_table fleet_compare_options = {compare_params, COUNT_OF(compare_params)};
 
