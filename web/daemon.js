@@ -31,19 +31,20 @@ function refused(status, detail) {
   return scope === "read" ? "Reading requires a token." : `This requires a token with the scope ${scope || "run"}.`;
 }
 
-async function problem(response, method) {
+// `used`: the token of the request. A refusal of one that was replaced meanwhile says nothing.
+async function problem(response, method, used) {
   const document = await response.json().catch(() => ({ detail: `The daemon responds with ${response.status}` }));
   if (response.status !== 401 && response.status !== 403)
     return new Problem((document.member ? document.member + ": " : "") + document.detail, response.status, document);
   const text = refused(response.status, document.detail);
-  report("denied", { text, changes: method !== "GET" });
+  if (used === token) report("denied", { text, changes: method !== "GET" });
   return new Problem(text, response.status, document);
 }
 
 // A response that is well. Requests of the browser itself (pictures, event streams, links) carry no
 // token, so all requests use this function. `options` is that of fetch().
 export async function call(path, options = {}) {
-  const headers = token ? { ...options.headers, Authorization: "Bearer " + token } : options.headers;
+  const used = token, headers = used ? { ...options.headers, Authorization: "Bearer " + used } : options.headers;
   let response;
   try {
     response = await fetch(path, { ...options, headers });
@@ -54,7 +55,7 @@ export async function call(path, options = {}) {
     throw new Problem("The daemon does not respond.", 0, null);
   }
   report("found");
-  if (!response.ok) throw await problem(response, options.method || "GET");
+  if (!response.ok) throw await problem(response, options.method || "GET", used);
   return response;
 }
 

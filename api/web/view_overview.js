@@ -134,34 +134,44 @@ function numbers(pages, node) {
   return [...found.values()];
 }
 
-// Fills root. Returns the states of the newest runs, as they are shown.
+// Fills root. Returns the states of the newest runs, which are read first: a run that ends meanwhile
+// differs from them, so all is drawn again. A reader keeps the place. It is looked at when it is about
+// to go, because the daemon may take long to respond.
 async function draw(root, node, leads) {
+  const runs = await newestRuns(node);
   const summary = get(`v1/runs?form=summary&state=succeeded&per_benchmark=1&node=${encodeURIComponent(node)}`);
+  summary.catch(() => {}); // it is awaited below
   const checks = await checkAll(), check = foremost(checks);
   const pages = await Promise.all([checked(check), summary]);
   const all = numbers(pages, node), own = all.find(({ run }) => check && run.id === check.run);
   const top = check ? judged(check, own ? turn(await own.history) : null) : without(all.length ? all[0].run : null, () => draw(root, node, leads));
   const tiles = make("ul", { class: "tiles" }), below = make("div");
   top.append(await blocks());
+  const focus = root.contains(document.activeElement) && document.activeElement.getAttribute("href");
   root.replaceChildren(top, tiles, below);
   for (const { run, metric, history } of all) if (await history) tiles.append(tile(run, metric, await history, leads));
   if (checks.length > 1) root.append(checksTable(checks));
-  const runs = await newestRuns(node);
   newest(below, runs);
+  if (focus && document.activeElement === document.body) (root.querySelector(`a[href="${focus}"]`) || root.querySelector("a, button")).focus();
   return states(runs);
 }
 
 export async function show(root, { leads }) {
   const { node } = await once("v1/node");
-  let shown = await draw(root, node, leads);
-  // Without a daemon what is here stays: the frame says so.
-  const again = async () => {
+  let shown = await draw(root, node, leads), timer = 0, left = false;
+  const look = async () => {
     if (document.hidden) return;
-    if (states(await newestRuns(node)) === shown) return root.querySelector("#blocks").replaceWith(await blocks());
-    const focus = root.contains(document.activeElement) && document.activeElement.getAttribute("href");
-    shown = await draw(root, node, leads);
-    if (focus) (root.querySelector(`a[href="${focus}"]`) || root.querySelector("a, button")).focus();
+    if (states(await newestRuns(node)) !== shown) shown = await draw(root, node, leads);
+    else root.querySelector("#blocks").replaceWith(await blocks());
   };
-  const timer = setInterval(() => again().catch(() => {}), AGAIN_MS);
-  return () => clearInterval(timer);
+  // One after the other. Without a daemon what is here stays: the frame says so.
+  const again = async () => {
+    await look().catch(() => {});
+    if (!left) timer = setTimeout(again, AGAIN_MS);
+  };
+  timer = setTimeout(again, AGAIN_MS);
+  return () => {
+    left = true;
+    clearTimeout(timer);
+  };
 }
