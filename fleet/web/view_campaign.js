@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One campaign: how far it is, its nodes, and its end.
 import { make, table } from "./dom.js";
-import { get, send } from "./daemon.js";
+import { follow, get, send } from "./daemon.js";
 import { when } from "./format.js";
 import { count, whole } from "./names.js";
 import { minutes, stateOf } from "./view_campaigns.js";
@@ -11,6 +11,8 @@ export const title = ({ id }) => `Campaign ${id}`;
 const NODES = 200;     // that are listed; others have a link of their own
 const AGAIN_MS = 3000; // while it has not ended
 
+// Where Slurm starts the runs, and nobody has submitted them yet.
+const toSubmit = (c) => c.request.through === "slurm" && c.state === "waiting";
 const ended = (c) => ["done", "cancelled", "stopped"].includes(c.state);
 const link = (name) => make("a", { href: `#/nodes/${name}` }, name);
 
@@ -37,7 +39,8 @@ export async function show(root, { id, retitle }) {
     retitle(`Campaign ${campaign.name}: ${campaign.state}`);
     cancel.hidden = ended(campaign);
     if (now !== seen) {
-      card.replaceChildren(...progress(campaign), cancel, status, make("p", { class: "links" }, make("a", { href: "#/campaigns" }, "All campaigns")));
+      card.replaceChildren(...progress(campaign), cancel, status, make("p", { class: "links" }, make("a", { href: "#/campaigns" }, "All campaigns"),
+        toSubmit(campaign) && make("a", { id: "script", href: `v1/fleet/campaigns/${id}/script`, "data-name": `campaign-${id}.sh`, onclick: follow }, "Script that submits it")));
       if (!nodes.contains(document.activeElement)) nodes.replaceChildren(make("h2", {}, "Nodes"), found.cursor ? make("p", { class: "quiet" }, `The first ${count(found.node_states.length, "node")}.`) : "",
         table("Nodes of this round", [{ text: "Node", kind: "text" }, { text: "State", kind: "text" }, { text: "Requested (UTC)", kind: "text" }, "Time", { text: "Why", kind: "text wide" }],
           found.node_states.map((n) => [link(n.node), n.state, when(n.requested), n.seconds === null ? "" : `${n.seconds.toFixed(1)} s`, n.why])));

@@ -23,6 +23,7 @@ function list(campaigns) {
 // --- A new one -----------------------------------------------------------------------------------
 
 // name, label, attributes, help. What is empty is not sent, so that the collector's default holds.
+// With `options` ([value, text]) it is a choice.
 const FIELDS = [
   ["name", "Name", { required: true, maxlength: 63 }, "No other campaign that has not ended may have it."],
   ["nodes", "Nodes", { placeholder: "all" }, "A set: n[1-100]. Empty: all nodes."],
@@ -32,6 +33,7 @@ const FIELDS = [
   ["budget_node_minutes", "Budget, node-minutes", { type: "number", min: 0, step: "any", placeholder: "none" }, "Maximum cost of a round."],
   ["window", "Window", { placeholder: "any time" }, "Local time in which probes begin: Mon-Fri 20:00-06:00."],
   ["each", "Repeat each", { placeholder: "once" }, "A round begins so long after the one before: 7d."],
+  ["through", "Started by", { options: [["", "the daemons of the nodes"], ["slurm", "jobs of Slurm"]] }, "Jobs wait for their turn in Slurm. A script submits them."],
 ];
 const OF_SPEC = ["benchmark", "size"], NUMBERS = ["at_once", "budget_node_minutes"];
 
@@ -42,6 +44,11 @@ function requestOf(form) {
     if (value) (OF_SPEC.includes(name) ? request.spec : request)[name] = NUMBERS.includes(name) ? Number(value) : value;
   }
   return request;
+}
+
+function control(name, { options, ...attributes }) {
+  const about = { id: `new-${name}`, name, "aria-describedby": `help-${name}`, ...attributes };
+  return options ? make("select", about, options.map(([value, text]) => make("option", { value }, text))) : make("input", { autocomplete: "off", ...about });
 }
 
 function describePlan(plan) {
@@ -67,7 +74,7 @@ function creation() {
       start.hidden = false;
     }, fail);
   }, oninput: () => { start.hidden = true; } }, FIELDS.map(([name, label, attributes, help]) => make("div", { class: "field" }, make("label", { for: `new-${name}` }, label),
-    make("input", { id: `new-${name}`, name, autocomplete: "off", "aria-describedby": `help-${name}`, ...attributes }), make("p", { class: "help quiet", id: `help-${name}` }, help))),
+    control(name, attributes), make("p", { class: "help quiet", id: `help-${name}` }, help))),
   make("button", { type: "submit", class: "plain" }, "Plan it"));
   start.onclick = () => send("v1/fleet/campaigns", planned).then(({ campaign }) => { location.hash = `#/campaigns/${campaign.id}`; }, fail);
   return make("section", { class: "card" }, make("h2", {}, "New campaign"), form, status, start);

@@ -21,19 +21,15 @@ def collector_over(home, nodes, *options, collector=()):
     return c
 
 
-def close(c):
-    c.process.kill()
-    c.process.wait()
-    c.fleet.close()
-
-
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
     """Two classes, two slow nodes, and one that does not respond."""
     c = collector_over(tmp_path_factory.mktemp("fleet"), NODES, "--runs=8", "--classes=2", f"--bad={BAD}", f"--faults={DOWN} refuses")
-    c.wait_up(NODES - 1)
+    c.wait_known(NODES - 1)
+    until(lambda: c.node(DOWN)["state"] == "down")
+    c.wait_judged(outlier=len(bad_nodes(c)), down=1)
     yield c
-    close(c)
+    c.close()
 
 
 def bad_nodes(c):
@@ -163,9 +159,9 @@ def test_a_node_beside_its_peers_and_over_time(browser, fleet):
 def rollout(tmp_path_factory):
     """New microcode that is 4 % slower, over the fleet in waves."""
     c = collector_over(tmp_path_factory.mktemp("rollout"), 300, "--runs=30", "--bad=0", "--waves=3", "--rollout-percent=4")
-    c.wait_up(300)
+    c.wait_known(300)
     yield c
-    close(c)
+    c.close()
 
 
 def test_a_change_of_a_node_has_its_cause(browser, rollout):
@@ -230,9 +226,17 @@ def test_a_campaign_is_planned_started_and_cancelled(browser, tmp_path):
         page.go("#/campaigns")
         page.wait("document.querySelector('#campaigns table')")
         assert cells(page, "#campaigns")[0][:3] == ["weekly", "cancelled", "5"]
+        page.fill("#new-name", "jobs")
+        page.choose("#new-through", "slurm")
+        page.click("#new button[type=submit]")
+        page.wait("!document.querySelector('#begin').hidden")
+        page.click("#begin")
+        page.wait("document.querySelector('#script')")
+        assert c.get("/v1/fleet/campaigns")["campaigns"][0]["request"]["through"] == "slurm" and page.axe() == []
+        assert "sbatch" in page.evaluate("fetch(document.querySelector('#script').href).then((r) => r.text())")
         page.check()
     finally:
-        close(c)
+        c.close()
 
 
 def test_a_class_shows_each_metric_of_its_nodes(browser, fleet):
@@ -258,7 +262,7 @@ def test_findings_are_a_worklist(browser, tmp_path):
     c = collector_over(tmp_path, 100, "--runs=8", "--bad=2", collector=["--anonymous=run"])
     try:
         c.wait_up(100)
-        until(lambda: len(c.get("/v1/fleet/findings?state=open")["findings"]) == 2, timeout=60)
+        c.wait_judged(outlier=2)
         slow = bad_nodes(c)
         page = browser.open(c, "#/")
         page.wait("document.querySelector('.banner a[href=\\'#/findings\\']')")
@@ -288,7 +292,7 @@ def test_findings_are_a_worklist(browser, tmp_path):
         assert page.axe() == []
         page.check()
     finally:
-        close(c)
+        c.close()
 
 
 def test_changes_require_a_token(browser, fleet):
@@ -322,10 +326,11 @@ def test_a_node_is_found_by_its_name(browser, fleet):
 def test_an_empty_fleet_says_so(browser, tmp_path):
     c = collector_over(tmp_path, 3, "--faults=100% refuses")
     try:
+        until(lambda: c.status()["store_ready"])
         page = browser.open(c, "#/")
         page.wait("document.querySelector('.banner[data-judged]')")
         assert "No verdict yet" in page.text() and "No run is stored yet." in page.text()
         assert page.axe() == []
         page.check()
     finally:
-        close(c)
+        c.close()
