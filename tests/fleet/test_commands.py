@@ -23,7 +23,7 @@ def virtual(folder, nodes, *options):
             json.loads((folder / "truth").read_text())["world"]
     finally:
         process.stdin.close()
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
 
 
 def fleet(*args):

@@ -161,7 +161,7 @@ class Life:
 
     def end(self, status):
         os.set_blocking(self.process.stderr.fileno(), True)
-        self.log += self.process.communicate(timeout=20)[1]
+        self.log += self.process.communicate(timeout=120)[1]
         assert self.process.returncode == status, self.text()
 
     def work(self, client, over):
@@ -179,7 +179,7 @@ class Life:
             self.wait_ready()
         over.wait(seconds)  # a random moment is the point: there is no event to wait for
         for _ in range(ANSWERS if from_ready else 0):  # a busy machine's daemon has had nothing to lose by then
-            self.heard.acquire(timeout=20)
+            self.heard.acquire(timeout=120)
         self.process.kill()
         over.set()
         for t in threads:

@@ -89,7 +89,7 @@ class Faulty:
     def kill(self):
         self.daemon.process.kill()
         os.set_blocking(self.daemon.process.stderr.fileno(), True)
-        self.daemon.log += self.daemon.process.communicate(timeout=20)[1].decode(errors="replace").splitlines()
+        self.daemon.log += self.daemon.process.communicate(timeout=120)[1].decode(errors="replace").splitlines()
         assert self.daemon.process.returncode == -signal.SIGKILL, "\n".join(self.daemon.log)
 
 
@@ -106,7 +106,7 @@ def injected(daemon, call, error, when):
         yield
     finally:
         strace.send_signal(signal.SIGINT)
-        strace.communicate(timeout=20)
+        strace.communicate(timeout=120)
         assert daemon.process.poll() is None, "the daemon is gone:\n" + "\n".join(daemon.log)
 
 

@@ -27,7 +27,7 @@ def spawn(program, home, *more, under=()):
         env={"PATH": os.environ["PATH"], **fakes_env()}, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
-def ready_or_over(process, timeout=20):
+def ready_or_over(process, timeout=120):
     """Its log up to "ready", or to its end."""
     text = b""
     while b"event=ready" not in text:
@@ -41,7 +41,7 @@ def ready_or_over(process, timeout=20):
 
 def end(process, signo=signal.SIGTERM):
     process.send_signal(signo)
-    process.communicate(timeout=20)
+    process.communicate(timeout=120)
     return process.returncode
 
 
@@ -70,7 +70,7 @@ def test_many_at_once(numaprobed, home, tell):
         assert len(winners) == 1, logs
         for p, log in zip(started, logs):
             if p is not winners[0]:
-                assert p.wait(20) != 0 and "another numaprobed (process " in log, log
+                assert p.wait(120) != 0 and "another numaprobed (process " in log, log
                 p.stderr.close()
         assert ask(home, "GET", "/healthz")[0] == 200
         assert ask(home, "POST", "/v1/runs", {"benchmark": "latency", "size": "1"})[0] == 202
@@ -87,7 +87,7 @@ def test_second_takes_nothing(numaprobed, home):
     for _ in range(5):
         second = spawn(numaprobed, home)
         log = ready_or_over(second)
-        assert f"process {first.pid}" in log and second.wait(20) != 0, log
+        assert f"process {first.pid}" in log and second.wait(120) != 0, log
         second.stderr.close()
         assert ask(home, "GET", "/healthz")[0] == 200
     assert ask(home, "GET", f"/v1/runs/{run['id']}?wait=20")[1]["state"] == "succeeded"
@@ -106,7 +106,7 @@ def test_lock_file_gone(numaprobed, home, change):
     for _ in range(2):
         second = spawn(numaprobed, home, f"--socket={home}/second.sock")
         log = ready_or_over(second)
-        assert second.wait(20) != 0 and "another numaprobed (process " in log and str(home / "state") in log, log
+        assert second.wait(120) != 0 and "another numaprobed (process " in log and str(home / "state") in log, log
         second.stderr.close()
     status, run = ask(home, "POST", "/v1/runs", {"benchmark": "latency", "size": "1"})
     assert status == 202 and ask(home, "GET", f"/v1/runs/{run['id']}?wait=20")[1]["state"] == "succeeded"
@@ -147,10 +147,10 @@ def test_directories_without_locks(numaprobed, home):
     worker = int((home / "state" / "lock").read_text())
     second = spawn(numaprobed, home)
     log = ready_or_over(second)
-    assert second.wait(20) != 0 and f"process {worker}" in log and "event=store.lock" not in log, log
+    assert second.wait(120) != 0 and f"process {worker}" in log and "event=store.lock" not in log, log
     second.stderr.close()
     os.kill(worker, signal.SIGTERM)
-    first.communicate(timeout=20)
+    first.communicate(timeout=120)
     assert first.returncode == 0
 
 

@@ -128,7 +128,7 @@ class Node:
         assert run["state"] == "succeeded" or run["state"] == "canceled" == ended or run["error"]["text"], where
         self.nothing_left(where)
 
-    def nothing_left(self, where, timeout=5.0):
+    def nothing_left(self, where, timeout=120):
         end, own = time.monotonic() + timeout, {self.daemon.process.pid}
         while True:
             left = processes_of(self.home, own)

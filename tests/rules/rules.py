@@ -461,6 +461,26 @@ def threats_have_tests(files):
     return wrong
 
 
+def tests_are_run(files):
+    """Each file of tests is named in a meson.build: by its name anywhere, or without "test_" in that of a folder around it."""
+    builds = {p: t for p, t in files.items() if os.path.basename(p) == "meson.build"}
+    wrong = []
+    for path in files:
+        name = re.fullmatch(r"tests/.*/(test_(\w+)\.(?:py|c))", path)
+        around = [text for build, text in builds.items() if path.startswith(os.path.dirname(build) + "/")]
+        if name and not any(f"'{name[2]}'" in text for text in around) and not any(f"{name[1]}'" in text for text in builds.values()):
+            wrong.append(f"{path}: no meson.build names it, so it is never run")
+    return wrong
+
+
+def tests_are_patient(files):
+    """What a test waits for comes late on a busy machine: its limits are a minute at least, or so short that they are to expire."""
+    limit = re.compile(r"(?<![-\w])(?:timeout=|settimeout\(|\.wait\(|\.join\()(\d+)(?![\d.\w])")
+    return [f"{path}: a limit of {found} s; PATIENCE of conftest.py ends what hangs"
+            for path, text in files.items() if re.match(r"tests/(system|proof|fleet|slurm)/.*\.py$", path)
+            for found in limit.findall(text) if 2 <= int(found) < 60]
+
+
 SHARED_WEB = "web/meson.build"
 # The files of a page -> the table that embeds them. What both pages have is in the first.
 WEB_TABLES = {"web/": SHARED_WEB, "api/web/": "api/meson.build", "fleet/web/": "fleet/meson.build"}
@@ -596,7 +616,8 @@ def declared_defined(files):
 
 RULES = [include_directions, inner_directions, module_circles, include_roots, own_header, opening, declared_defined, static_names,
          one_door, denied_calls, function_lines, licence_headers, white_space, forbidden_words, dockerfile, dockerignore,
-         routes_documented, installed_links, package_versions, threats_have_tests, web_files_listed, vendored_unchanged]
+         routes_documented, installed_links, package_versions, threats_have_tests, tests_are_run, tests_are_patient,
+         web_files_listed, vendored_unchanged]
 
 
 SKIPPED_FOLDERS = {".git", "build", ".quickstart", ".check", "__pycache__", ".pytest_cache",

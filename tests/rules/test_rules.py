@@ -179,6 +179,15 @@ BAD = {
         ("a package of another version", {**VERSIONS, "tools/packaging/numaprobe.spec": "Version: 1.2.2\n"}),
         ("a package without one", {**VERSIONS, "tools/packaging/debian/changelog": ""}),
     ],
+    rules.tests_are_run: [
+        ("a test that nothing runs", {"tests/system/test_a.py": "", "tests/system/meson.build": "'b'"}),
+        ("one of another folder's list", {"tests/unit/fleet/test_a.c": "", "tests/system/meson.build": "'a'"}),
+    ],
+    rules.tests_are_patient: [
+        ("a limit of seconds", {"tests/system/test_a.py": "p.communicate(timeout=20)"}),
+        ("one of a socket", {"tests/proof/test_a.py": "s.settimeout(5)"}),
+        ("one without its name", {"tests/fleet/test_a.py": "p.wait(30)"}),
+    ],
     rules.web_files_listed: [
         ("a file that is not embedded", {"api/web/a.js": SPDX, "api/meson.build": ""}),
         ("one that is not there", {"api/meson.build": "input: ['web/a.js']"}),

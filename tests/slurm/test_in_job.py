@@ -32,7 +32,7 @@ def serving(cluster):
             break
     yield p
     p.terminate()
-    p.wait(30)
+    p.wait(120)
 
 
 def end_jobs(cluster):
@@ -86,7 +86,7 @@ def test_another_job_on_the_node_refuses(cluster, daemon):
         assert inside.returncode == 6 and "1 job of Slurm on this node" in inside.stderr, inside
     finally:
         end_jobs(cluster)
-        other.wait(30)
+        other.wait(120)
 
 
 def newest(cluster):
@@ -102,7 +102,7 @@ def test_a_run_ends_with_its_job(cluster, daemon):
         if line.strip() in ("running", "measure", "populate"):
             break
     end_jobs(cluster)
-    job.wait(30)
+    job.wait(120)
     done = cluster.run(str(CLIENT), "show", "last", "--follow", env={"NUMAPROBE_URL": "unix:/run/np/api.sock"})
     run = newest(cluster)
     assert run["state"] == "failed" and "has ended" in run["error"]["text"], (done, run)

@@ -193,7 +193,7 @@ def collector(cluster, *options):
                        env={"PATH": f"{folder}:{os.environ['PATH']}"}) as process:
         def fleet(*words):
             return subprocess.run([BUILD / "client" / "numaprobe", "fleet", *words, f"--fleet=unix:{path}"], capture_output=True, text=True,
-                                  timeout=60, stdin=subprocess.DEVNULL)
+                                  timeout=120, stdin=subprocess.DEVNULL)
 
         def wait(*words):
             end = time.monotonic() + 60

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import build_dir, until
+from conftest import PATIENCE, build_dir, until, without_fault
 
 CLIENT = build_dir() / "client" / "numaprobe"
 
@@ -17,7 +17,9 @@ def run(*args, url=None, env=None, **kw):
     full = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **(env or {})}
     if url:
         full["NUMAPROBE_URL"] = url
-    return subprocess.run([str(CLIENT), *map(str, args)], capture_output=True, text=True, env=full, timeout=60, **kw)
+    done = subprocess.run([str(CLIENT), *map(str, args)], capture_output=True, text=True, env=full, timeout=PATIENCE, **kw)
+    without_fault(done.stderr)
+    return done
 
 
 class Terminal:
@@ -35,7 +37,7 @@ class Terminal:
 
     def tmux(self, *words):
         return subprocess.run(["tmux", "-S", self.socket, *map(str, words)], capture_output=True, text=True,
-                              timeout=20, env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}, check=True).stdout
+                              timeout=PATIENCE, env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}, check=True).stdout
 
     def screen(self):
         """All lines since the last clear; one that the terminal broke is one line here."""

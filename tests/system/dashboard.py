@@ -32,11 +32,10 @@ import time
 
 import pytest
 
-from conftest import ROOT
+from conftest import PATIENCE, ROOT
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 AXE = next(iter(sorted((ROOT / "build" / "axe").glob("axe-*.min.js"))), None)
-TIMEOUT = 30
 KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "Space": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 SHOWN = "document.querySelector('#view > div') && document.querySelector('#view > div').dataset.shown"
 
@@ -68,8 +67,8 @@ class Browser:
 
     def close(self):
         os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(20)
-        self.reader.join(20)
+        self.process.wait(PATIENCE)
+        self.reader.join(PATIENCE)
         os.close(self.out)
         os.close(self.inbox)
         shutil.rmtree(self.profile, ignore_errors=True)
@@ -89,7 +88,7 @@ class Browser:
             self.gone = True
             self.changed.notify_all()
 
-    def call(self, method, session=None, timeout=TIMEOUT, **params):
+    def call(self, method, session=None, timeout=PATIENCE, **params):
         """The result of a method of the protocol."""
         with self.changed:
             self.number += 1
@@ -150,13 +149,13 @@ class Page:
         self.evaluate(f"void (location.hash = {json.dumps(address)})")
         self.wait(f"Number({SHOWN}) > {before}")
 
-    def evaluate(self, expression, timeout=TIMEOUT):
+    def evaluate(self, expression, timeout=PATIENCE):
         reply = self.browser.call("Runtime.evaluate", self.session, timeout, expression=expression, awaitPromise=True,
                                   returnByValue=True, userGesture=True)
         assert "exceptionDetails" not in reply, reply["exceptionDetails"].get("exception", reply)
         return reply["result"].get("value")
 
-    def wait(self, expression, timeout=TIMEOUT):
+    def wait(self, expression, timeout=PATIENCE):
         """Until the expression is true. One that fails is not true yet; a page that is replaced begins again."""
         look = """new Promise((done) => { const look = () => { let value; try { value = (%s); } catch { }
             if (value) done(value instanceof Node ? true : value); else setTimeout(look, 20); }; look(); })""" % expression

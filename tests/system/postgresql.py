@@ -13,7 +13,7 @@ import tempfile
 
 import pytest
 
-from conftest import until
+from conftest import PATIENCE, until
 
 BIN = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))
 NOBODY = 65534
@@ -40,7 +40,7 @@ class Server:
         self.uri = f"postgresql:///postgres?host={self.home}&user=fleet"
 
     def program(self, name, *words):
-        done = subprocess.run([BIN[-1] / name, *words], cwd=self.home, capture_output=True, text=True, timeout=120, **account())
+        done = subprocess.run([BIN[-1] / name, *words], cwd=self.home, capture_output=True, text=True, timeout=PATIENCE, **account())
         assert done.returncode == 0, (name, done.stdout, done.stderr)
         return done.stdout
 
@@ -79,12 +79,12 @@ class Server:
         if self.process and self.process.poll() is None:
             left = self.children()
             self.process.send_signal(how)
-            self.process.wait(60)
-            until(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in left), timeout=60)
+            self.process.wait(PATIENCE)
+            until(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in left))
 
     def rows(self, query):
         done = subprocess.run([BIN[-1] / "psql", "-XAtq", "-F", "|", "-v", "ON_ERROR_STOP=1", "-d", self.uri, "-c", query],
-                              capture_output=True, text=True, timeout=120)
+                              capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 0, done.stderr
         return [tuple(line.split("|")) for line in done.stdout.splitlines()]
 

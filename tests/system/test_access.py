@@ -13,7 +13,7 @@ import tempfile
 import pytest
 import yaml
 
-from conftest import FAKE_BENCH, ROOT, Daemon, build_dir, fake_bench_env
+from conftest import FAKE_BENCH, PATIENCE, ROOT, Daemon, build_dir, fake_bench_env
 
 CLIENT = build_dir() / "client" / "numaprobe"
 READER = ["--anonymous=read"]
@@ -24,7 +24,7 @@ def cli(*args, daemon=None, env=None, **kw):
     full = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **(env or {})}
     if daemon:
         full.setdefault("NUMAPROBE_URL", "unix:" + daemon.socket)
-    return subprocess.run([str(CLIENT), *args], capture_output=True, text=True, env=full, timeout=60, **kw)
+    return subprocess.run([str(CLIENT), *args], capture_output=True, text=True, env=full, timeout=PATIENCE, **kw)
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def test_a_file_that_others_may_read_opens_nothing(make_daemon):
 def refused(numaprobed, home, *args):
     """What the daemon says when it does not start."""
     done = subprocess.run([str(numaprobed), "--config=/dev/null", "--listen=127.0.0.1:0", f"--state-dir={home}/state",
-                           f"--run-dir={home}/run", *args], capture_output=True, text=True, timeout=20,
+                           f"--run-dir={home}/run", *args], capture_output=True, text=True, timeout=PATIENCE,
                           env={"PATH": os.environ["PATH"], "HOME": str(home)})
     assert done.returncode != 0
     return done.stderr
@@ -217,7 +217,7 @@ def as_somebody(daemon, group="nogroup", extra=()):
     if os.geteuid() != 0:
         pytest.skip("needs root to be somebody else")
     done = subprocess.run(["/usr/bin/python3", "-c", ASK, daemon.socket, json.dumps(WISHES)], user="nobody", group=group,
-                          extra_groups=list(extra), capture_output=True, text=True, timeout=60, cwd="/")
+                          extra_groups=list(extra), capture_output=True, text=True, timeout=PATIENCE, cwd="/")
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -333,7 +333,7 @@ import http.client, sys
 sent, statuses = int(sys.argv[2]), set()
 for method, path, headers, body in eval(sys.argv[3]):
     for _ in range(sent):
-        c = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=20)
+        c = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=120)
         try:
             c.request(method, path, body, headers)
         except (BrokenPipeError, ConnectionResetError):

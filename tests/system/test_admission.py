@@ -13,7 +13,7 @@ import tempfile
 
 import pytest
 
-from conftest import FAKE_BENCH, Daemon, build_dir, fake_bench_env, supervisor_of, until
+from conftest import FAKE_BENCH, PATIENCE, Daemon, build_dir, fake_bench_env, supervisor_of, until
 
 SPEC = {"benchmark": "latency", "size": "1-4"}
 
@@ -160,16 +160,16 @@ def test_the_host_stays_locked_until_the_run_is_gone(make_daemon, tmp_path):
     os.kill(supervisor, signal.SIGSTOP)
     try:
         daemon.process.kill()
-        daemon.process.wait(timeout=20)
+        daemon.process.wait(timeout=PATIENCE)
         with open(lock) as wanted, pytest.raises(BlockingIOError):
             fcntl.flock(wanted, fcntl.LOCK_EX | fcntl.LOCK_NB)
     finally:
         os.kill(supervisor, signal.SIGCONT)
-    subprocess.run(["flock", "--timeout=20", lock, "true"], check=True)
+    subprocess.run(["flock", f"--timeout={PATIENCE}", lock, "true"], check=True)
 
 
 def numaprobe(daemon, *args):
-    return subprocess.run([build_dir() / "client" / "numaprobe", *args], capture_output=True, text=True, timeout=60,
+    return subprocess.run([build_dir() / "client" / "numaprobe", *args], capture_output=True, text=True, timeout=PATIENCE,
                           env={**os.environ, "NUMAPROBE_URL": f"http://127.0.0.1:{daemon.port}", "HOME": "/nonexistent"})
 
 
@@ -198,5 +198,5 @@ def test_command_line(make_daemon):
     ("--admit-nothing=warn", "--admit-nothing")])
 def test_wrong_settings_are_named(numaprobed, tmp_path, arg, words):
     done = subprocess.run([numaprobed, f"--state-dir={tmp_path}/s", f"--run-dir={tmp_path}/r", arg],
-                          capture_output=True, text=True, timeout=20)
+                          capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2 and words in done.stderr, done.stderr

@@ -12,7 +12,7 @@ import time
 import pytest
 import yaml
 
-from conftest import ROOT, build_dir
+from conftest import PATIENCE, ROOT, build_dir
 
 SYNTHETIC = "NUMANode:2 L3Cache:1 Core:2 PU:2"
 
@@ -176,7 +176,7 @@ def test_another_machine_gives_no_untrue_hints(make_daemon):
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "NUMAPROBE_URL": f"unix:{daemon.socket}"}
     for command in (["run", "--size=1", "--quick"], ["doctor"]):
         done = subprocess.run([build_dir() / "client" / "numaprobe", *command], capture_output=True, text=True,
-                              env=environment, timeout=60)
+                              env=environment, timeout=PATIENCE)
         said = done.stdout + done.stderr
         assert "not of this machine" in said, said
         assert "cpuset" not in said and "wait-for-node" not in said and "admission = warn" not in said, said
@@ -190,7 +190,7 @@ def test_another_machine_that_cannot_be_read(numaprobed, tmp_path, name, value):
     """No start, rather than this machine under another's name."""
     done = subprocess.run([str(numaprobed), "--listen=127.0.0.1:0", f"--state-dir={tmp_path}/state",
                            f"--run-dir={tmp_path}/run"], env={"PATH": os.environ["PATH"], name: value},
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode and name in done.stderr, done
 
 
@@ -288,14 +288,14 @@ def test_only_files_of_the_page(daemon, path):
     (["--config=/nonexistent"], "/nonexistent")])
 def test_wrong_options_are_named(numaprobed, tmp_path, args, words):
     done = subprocess.run([numaprobed, f"--state-dir={tmp_path}/s", f"--run-dir={tmp_path}/r", *args],
-                          capture_output=True, text=True, timeout=20)
+                          capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode != 0 and words in done.stderr
 
 
 def test_config_file_names_the_line(numaprobed, tmp_path):
     config = tmp_path / "c.conf"
     config.write_text("# comment\nlog_level = debug\ncolour = red\n")
-    done = subprocess.run([numaprobed, f"--config={config}"], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([numaprobed, f"--config={config}"], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2 and f"{config}:3" in done.stderr
 
 

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from conftest import read_answer
+from conftest import PATIENCE, read_answer
 
 HOST = b"Host: localhost\r\n"
 JSON = b"Content-Type: application/json\r\n"
@@ -114,7 +114,7 @@ def test_chunked_body_is_counted(daemon):
 
 def test_slow_body_holds_up_nobody(daemon):
     body = b'{"benchmark":"speed"}'
-    with socket.create_connection(("127.0.0.1", daemon.port), timeout=20) as s:
+    with socket.create_connection(("127.0.0.1", daemon.port), timeout=PATIENCE) as s:
         s.sendall(post(JSON + b"Content-Length: %d\r\n" % len(body), b""))
         for i in range(len(body)):
             assert daemon.get("/healthz").status == 200

@@ -112,11 +112,11 @@ def test_what_was_measured_before_the_time_limit_is_kept(make_daemon, tmp_path):
     """The run has failed: it has its cells, and belongs to no history."""
     bench = tmp_path / "fake_bench"
     bench.symlink_to(FAKE_BENCH)
-    (tmp_path / "fake_bench.behaviour").write_text("slow 0.4")
+    (tmp_path / "fake_bench.behaviour").write_text("slow 0.5")
     for folder in (tmp_path, *list(tmp_path.parents)[:2]):
         folder.chmod(folder.stat().st_mode | 0o011)  # the account of the ranks comes through
     daemon = make_daemon({**fake_bench_env(), "NUMAPROBE_BENCH": str(bench)})
-    run = daemon.run(size=",".join(f"{n}K" for n in range(1, 41)), cell_ms=5, visits=1, timeout_s=4, launcher="processes")
+    run = daemon.run(size=",".join(f"{n}K" for n in range(1, 41)), cell_ms=5, visits=1, timeout_s=12, launcher="processes")
     assert run["state"] == "failed" and run["error"]["type"] == "timeout", run
     [matrix] = daemon.get(f"/v1/runs/{run['id']}/matrix").json["matrices"]
     medians = [cell["median"] for row in matrix["cells"] for cell in row]

@@ -13,7 +13,7 @@ import threading
 
 import pytest
 
-from conftest import fake_bench_env
+from conftest import PATIENCE, fake_bench_env
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="there is no chromium to try it with")
@@ -105,10 +105,10 @@ def visit(evil, url, profile):
          f"--host-resolver-rules={rules}", f"--user-data-dir={profile}", "--remote-debugging-port=0", url],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, start_new_session=True)
     try:
-        assert evil.done.wait(60), "the page did not get to its end"
+        assert evil.done.wait(PATIENCE), "the page did not get to its end"
     finally:
         os.killpg(browser.pid, 9)
-        browser.wait(20)
+        browser.wait(PATIENCE)
     return evil.result
 
 
@@ -175,5 +175,5 @@ def test_rebinding(victim, evil, tmp_path):
     shown = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
                             "--host-resolver-rules=MAP rebind.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
                             f"--user-data-dir={tmp_path}/other", f"http://rebind.test:{victim.port}/v1/runs"],
-                           capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL).stdout
+                           capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL).stdout
     assert "/problems/misdirected" in shown and "latency" not in shown

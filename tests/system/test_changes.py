@@ -7,7 +7,7 @@ import urllib.parse
 
 import pytest
 
-from conftest import FAKE_BENCH, until
+from conftest import FAKE_BENCH, PATIENCE, until
 
 pytestmark = pytest.mark.usefixtures("needs_fake_bench")
 
@@ -61,7 +61,7 @@ def test_waiting_for_the_next(daemon):
     waiting = threading.Thread(target=lambda: got.append(feed(daemon, start, wait=60)))
     waiting.start()
     run = daemon.run(size="1", cpus="0")
-    waiting.join(30)
+    waiting.join(PATIENCE)
     assert [w["run"]["id"] for w in got[0]["runs"]] == [run["id"]]
 
 
@@ -72,7 +72,7 @@ def test_imports_are_told_too(daemon):
     answer = daemon.request("POST", "/v1/imports?node=other&date=2026-01-01T00:00:00Z",
                             "size (MB),0,1\n1,10.5,11.5\n2,12.5,13.5\n", {"Content-Type": "text/csv"})
     assert answer.status == 201, answer.body
-    waiting.join(30)
+    waiting.join(PATIENCE)
     assert [w["run"]["id"] for w in got[0]["runs"]] == [answer.json["id"]]
 
 

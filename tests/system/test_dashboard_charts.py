@@ -6,7 +6,7 @@ import json
 import pytest
 
 import large
-from conftest import ROOT, Daemon, fake_bench_env
+from conftest import ROOT, Daemon, fake_bench_env, until
 
 RESULTS = ROOT / "tests" / "data" / "results"
 DRAM = "latency.dram.median_ns"
@@ -61,7 +61,7 @@ def full(numaprobed, tmp_path_factory):
         "even": store(d, nodes(2, lambda i, j: 100 + i + j), node="even"),
         "single": store(d, nodes(1, lambda i, j: 150.5), node="single"),
         "noisy": store(d, nodes(3, distance, disturbed=30), node="noisy"),
-        "wide": store(d, large.document(ranks=1024, sizes=16, modes=("serial",)), node="wide"),
+        "wide": store(d, large.document(ranks=1024, sizes=4, modes=("serial",)), node="wide"),
     }
     assert d.request("PUT", f"/v1/runs/{d.ids['many']}/label", {"label": "<img src=x onerror=fail()>"}, unix=True).status == 200
     for day in range(DAYS):
@@ -69,7 +69,7 @@ def full(numaprobed, tmp_path_factory):
         text = "size (MB),0,1\n" + "".join(f"{1 << i},{v * factor},{v * factor + 1}\n" for i, v in enumerate([10] * 4 + [100] * 6))
         last = store(d, text, "text/csv", node="nights", date=f"2025-03-{day + 1:02}")
     d.ids["last"] = last
-    d.wait_for_line("event=metrics.filled")
+    until(lambda: not d.get("/v1/history").json["pending"])
     yield d
     assert d.stop() == 0, "\n".join(d.log)
 
@@ -243,7 +243,7 @@ def test_histories_that_are_short(browser, full, make_daemon):
     page.go("#/history/no.such.metric")
     assert "is not a metric" in page.evaluate("document.querySelector('#view [role=alert]').textContent")
     run = store(empty, (RESULTS / "lumig-8ranks-serial.txt").read_text(), "text/plain", node="one", date="2025-01-01", file="serial.txt")
-    empty.wait_for_line("event=metrics.filled")
+    until(lambda: not empty.get("/v1/history").json["pending"])
     page.go("#/history/latency.serial.dram.median_ns?node=one")
     page.click(".u-over")  # the only point is in the middle
     page.wait(f"location.hash === '#/runs/{run}'")

@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from conftest import build_dir
+from conftest import PATIENCE, build_dir
 
 pytestmark = pytest.mark.skipif(
     not any(os.access(f"{d}/mpirun", os.X_OK) for d in os.environ["PATH"].split(":")),
@@ -84,7 +84,7 @@ def test_command_line_says_the_same(finished):
     api = medians(daemon.get(f"/v1/runs/{run['id']}/matrix").json["matrices"])
     done = subprocess.run(
         [str(build_dir() / "client" / "numaprobe"), f"--url=http://127.0.0.1:{daemon.port}", "matrix",
-         str(run["id"]), "-o", "json"], capture_output=True, text=True, timeout=30)
+         str(run["id"]), "-o", "json"], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert medians(json.loads(done.stdout)["matrices"]) == api
 
@@ -143,7 +143,7 @@ def test_every_benchmark_by_the_daemon(finished, benchmark, members, wanted):
     assert all(r["cpu"] == r["cpu_wanted"] for r in answer["ranks"])
     assert run["method"] == ("classic-v1" if members.get("method") == "classic" else run["method"])
     shown = subprocess.run([f"{build_dir()}/client/numaprobe", "--url", f"http://127.0.0.1:{daemon.port}", "show",
-                            str(run["id"])], capture_output=True, text=True, timeout=30)
+                            str(run["id"])], capture_output=True, text=True, timeout=PATIENCE)
     assert shown.returncode == 0 and f"{benchmark}" in shown.stdout, shown.stderr
     assert len(shown.stdout.splitlines()) > 8, shown.stdout
 
@@ -181,7 +181,7 @@ def test_report_says_what_was_found(finished):
 def numaprobe(daemon, *words):
     return subprocess.run([f"{build_dir()}/client/numaprobe", "--url",
                            f"http://127.0.0.1:{daemon.port}", *words],
-                          capture_output=True, text=True, timeout=30)
+                          capture_output=True, text=True, timeout=PATIENCE)
 
 
 def test_a_run_compared_with_itself_is_the_same(finished):
@@ -226,7 +226,7 @@ def on_a_terminal(daemon, words, **environment):
     except OSError:  # the other side is closed
         pass
     os.close(primary)
-    shown.wait(timeout=30)
+    shown.wait(timeout=PATIENCE)
     return text.decode()
 
 

@@ -21,7 +21,7 @@ import time
 
 import pytest
 
-from conftest import FINAL, Daemon, build_dir, fake_bench_env
+from conftest import FINAL, PATIENCE, Daemon, build_dir, fake_bench_env
 from faults import KINDS, Faults
 
 SAMPLE = os.environ.get("NUMAPROBE_FAILING_CALLS", "5")
@@ -114,7 +114,7 @@ class FaultyDaemon(Daemon):
                 self.port = int(line.split("listen=127.0.0.1:")[1].split()[0].split(",")[0])
                 os.set_blocking(self.process.stderr.fileno(), False)
                 return True
-        self.process.wait(20)
+        self.process.wait(PATIENCE)
         hangs.cancel()
         return False
 
@@ -451,7 +451,7 @@ class Program:
 
     def run(self, kind="memory", n=0):
         self.faults.arm(kind, n)
-        done = subprocess.run(self.argv, env=self.env, capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
+        done = subprocess.run(self.argv, env=self.env, capture_output=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
         return done, self.faults.disarm()
 
     def each_fault(self, scenario, check):

@@ -18,7 +18,7 @@ import urllib.request
 import pytest
 
 from client import CLIENT, run, terminal  # noqa: F401: terminal is a fixture
-from conftest import build_dir, until
+from conftest import PATIENCE, build_dir, until
 
 SEED = int(os.environ.get("NUMAPROBE_SEED", "1"))
 
@@ -49,12 +49,12 @@ class Fleet:
 
     def state(self, node, run_id):
         with contextlib.suppress(urllib.error.HTTPError):
-            with urllib.request.urlopen(f"http://127.1.0.{node}:{self.port}/v1/runs/{run_id}", timeout=20) as response:
+            with urllib.request.urlopen(f"http://127.1.0.{node}:{self.port}/v1/runs/{run_id}", timeout=PATIENCE) as response:
                 return json.load(response)["state"]
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(20)
+        assert self.process.wait(PATIENCE) == 0, "a sanitizer build says so by its status"
 
 
 @pytest.fixture
@@ -329,7 +329,7 @@ def test_ctrl_c_lets_what_has_started_finish(make_fleet):
     client.send_signal(signal.SIGINT)
     states = [json.loads(line) for line in client.stdout]
     said = client.stderr.read()
-    assert client.wait(20) == 130 and "have started" in said, said
+    assert client.wait(PATIENCE) == 130 and "have started" in said, said
     assert len(states) == 5 and sum(s["state"] == "done" for s in states) <= 3, states
     assert any("interrupted before its turn" in s.get("text", "") for s in states), states
 
@@ -343,7 +343,7 @@ def test_ctrl_c_while_ssh_connects_starts_nothing(tmp_path):
     until(lambda: pathlib.Path(f"/proc/{client.pid}/task/{client.pid}/children").read_text())
     client.send_signal(signal.SIGINT)
     said = client.stderr.read()
-    assert client.wait(20) == 130 and "interrupted before its turn" in said, said
+    assert client.wait(PATIENCE) == 130 and "interrupted before its turn" in said, said
 
 
 def test_ctrl_c_cancels_what_has_started(make_fleet):
@@ -353,7 +353,7 @@ def test_ctrl_c_cancels_what_has_started(make_fleet):
     until(lambda: fleet.state(1, 13) == fleet.state(2, 13) == "running")
     client.send_signal(signal.SIGINT)
     said = client.stderr.read()
-    assert client.wait(20) == 130 and "canceling" in said and "the run canceled" in said, said
+    assert client.wait(PATIENCE) == 130 and "canceling" in said and "the run canceled" in said, said
 
 
 @pytest.mark.parametrize("cancels", [False, True])
@@ -365,7 +365,7 @@ def test_a_reader_that_has_gone_ends_it(make_fleet, cancels):
     until(lambda: fleet.state(1, 13) == fleet.state(2, 13) == "running")
     client.stdout.close()  # as `| head` does
     said = client.stderr.read()
-    assert client.wait(20) == 130 and "the output has no reader any more" in said and "interrupted before its turn" in said, said
+    assert client.wait(PATIENCE) == 130 and "the output has no reader any more" in said and "interrupted before its turn" in said, said
     assert [fleet.state(n, 13) for n in (1, 2, 3)] == ["canceled" if cancels else "running"] * 2 + [None], said
 
 
@@ -377,7 +377,7 @@ def test_a_second_ctrl_c_ends(make_fleet):
     client.send_signal(signal.SIGINT)
     assert "Ctrl-C again" in client.stderr.readline()
     client.send_signal(signal.SIGINT)
-    assert client.wait(20) == 130 and "interrupted" in client.stderr.read()
+    assert client.wait(PATIENCE) == 130 and "interrupted" in client.stderr.read()
 
 
 # --- what one daemon has stored
@@ -464,4 +464,4 @@ def test_demo_that_is_kept_serves_other_commands():
     env = dict(word.split("=", 1) for word in shlex.split(line)[1:])
     assert run("fleet", "status", env=env).stdout.count("  30") >= 2
     demo.send_signal(signal.SIGINT)
-    assert demo.wait(20) == 0 and not os.path.exists(env["NUMAPROBE_HOSTS_FILE"])
+    assert demo.wait(PATIENCE) == 0 and not os.path.exists(env["NUMAPROBE_HOSTS_FILE"])

@@ -23,19 +23,11 @@ def ask(c, *words, **kw):
     return run("fleet", *words, env={"NUMAPROBE_FLEET": c.url, **kw.pop("env", {})}, **kw)
 
 
-def documents_are_here(c):
-    """Facts come a moment after the runs that name them."""
-    wanted = c.rows("SELECT count(*) FROM (SELECT class AS h FROM machine UNION SELECT config FROM machine) "
-                    "WHERE h <> '' AND h NOT IN (SELECT hash FROM document)")
-    return wanted == [(0,)]
-
-
 @pytest.fixture
 def collected(collect):  # noqa: F811
     def make(nodes, *options, **kw):
         c = collect(nodes, *options, **kw).start()
-        c.wait_up(nodes)
-        until(lambda: documents_are_here(c), timeout=60)
+        c.wait_known(nodes)
         return c
     return make
 
@@ -86,7 +78,7 @@ def test_status_has_the_states_that_the_collector_knows(collect):  # noqa: F811
     c = collect(30, "--bad=0", "--faults=node01 refuses; node03 name; node10 clock=300",
                 collector=("--node-timeout=2",)).start()
     c.wait_up(29)
-    until(lambda: c.node("node01")["state"] == "down" and c.node("node03")["outcome"] == "alien", timeout=60)
+    until(lambda: c.node("node01")["state"] == "down" and c.node("node03")["outcome"] == "alien")
     shown = ask(c, "status")
     assert shown.returncode == 9 and re.search(r"^down: node01$", shown.stdout, re.M), shown
     assert re.search(r"^alien: node03$", shown.stdout, re.M), shown.stdout

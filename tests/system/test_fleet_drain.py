@@ -13,7 +13,7 @@ import urllib.request
 import pytest
 
 from client import run
-from conftest import until
+from conftest import PATIENCE, until
 from test_fleet_findings import findings, found, judged, put
 from test_fleetd import FLEETD, collect  # noqa: F401: a fixture
 
@@ -83,7 +83,7 @@ def suggested(c, action="drain"):
 def measure(c, name):
     at = c.fleet.names.index(name) + 1
     body = json.dumps({"benchmark": "latency"}).encode()
-    with urllib.request.urlopen(f"http://127.1.{at // 256}.{at % 256}:{c.fleet.port}/v1/runs", body, timeout=20) as response:
+    with urllib.request.urlopen(f"http://127.1.{at // 256}.{at % 256}:{c.fleet.port}/v1/runs", body, timeout=PATIENCE) as response:
         return json.load(response)["id"]
 
 

@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-from conftest import ROOT
+from conftest import PATIENCE, ROOT
 from postgresql import make_postgresql  # noqa: F401
 from test_fleetd import Collector, collect  # noqa: F401
 
@@ -23,7 +23,7 @@ def pages(c, path):
     """All pages, by the header Link."""
     found = []
     while path:
-        with urllib.request.urlopen(c.url + path, timeout=60) as response:
+        with urllib.request.urlopen(c.url + path, timeout=PATIENCE) as response:
             found.append(response.read().decode())
             link = re.fullmatch(r'<(/[^>]+)>; rel="next"', response.headers.get("Link") or "")
         path = link and link[1]
@@ -122,7 +122,7 @@ def test_duckdb_reads_it(filled, tmp_path, name, read):
         print(json.dumps([runs.columns, [str(t) for t in runs.types],
                           duckdb.sql("SELECT count(measured::TIMESTAMPTZ), count(DISTINCT node), median(value) FILTER (metric = 'latency.local.dram.median_ns')"
                                      " FROM runs").fetchall()]))"""
-    done = subprocess.run([DUCKDB, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([DUCKDB, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     columns, types, ((rows, nodes, median),) = json.loads(done.stdout)
     assert columns == COLUMNS and (rows, nodes) == (NODES * RUNS * 30, NODES)
@@ -143,7 +143,7 @@ def test_queries_for_grafana_work(collect, make_postgresql, tmp_path):  # noqa: 
     sizes = []
     for query in queries:
         done = subprocess.run(["psql", "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", server.uri, "-c", query], capture_output=True,
-                              text=True, timeout=60)
+                              text=True, timeout=PATIENCE)
         assert done.returncode == 0, (query, done.stderr)
         sizes.append(len(done.stdout.splitlines()))
     median, node, slowest, newest, changes, stored = sizes

@@ -8,13 +8,12 @@ import os
 import re
 import signal
 import socket
-import time
 import urllib.request
 
 from client import run
-from conftest import until
+from conftest import PATIENCE, until
 from test_fleet import Fleet
-from test_fleetd import collect  # noqa: F401: a fixture
+from test_fleetd import collect, read_again  # noqa: F401: a fixture
 
 WHOLE = {"id", "what", "grade", "node", "class", "text", "metric", "percent", "lo", "hi", "since", "found", "seen", "opened",
          "closed", "marked", "drained", "times", "state", "note", "by", "evidence"}
@@ -26,9 +25,9 @@ def findings(c, query=""):
 
 def found(c, what, node=None, state="open"):
     """The finding of this kind about this node, once it is there."""
-    until(lambda: c.status()["store_ready"], timeout=60)
+    until(lambda: c.status()["store_ready"])
     query = f"?what={what}&state={state}" + (f"&node={node}" if node else "")
-    return until(lambda: next(iter(findings(c, query)), None), timeout=60)
+    return until(lambda: next(iter(findings(c, query)), None))
 
 
 def put(c, number, **body):
@@ -44,7 +43,7 @@ def put(c, number, **body):
 
 def judged(c):
     """The first judgement after a start is stored."""
-    return until(lambda: c.status()["findings"]["judged"], timeout=60)
+    return until(lambda: c.status()["findings"]["judged"])
 
 
 def test_a_slow_node_is_a_finding_with_its_evidence(collect):  # noqa: F811
@@ -55,7 +54,7 @@ def test_a_slow_node_is_a_finding_with_its_evidence(collect):  # noqa: F811
         kept = findings(c) + findings(c, "?state=forming")
         verdict = {f["node"]: f for f in c.get("/v1/fleet/outliers")["findings"]}
         return {f["node"]: f["evidence"] for f in kept} == verdict and kept
-    kept = until(complete, timeout=60)  # documents of facts come after the runs
+    kept = until(complete)  # documents of facts come after the runs
     assert {f["node"] for f in kept} >= bad
     for f in kept:
         worst = f["evidence"]["worst"]
@@ -64,8 +63,7 @@ def test_a_slow_node_is_a_finding_with_its_evidence(collect):  # noqa: F811
         assert (f["metric"], f["percent"]) == (worst["metric"], worst["percent"]) and f["node"] in f["text"]
         assert c.get(f"/v1/fleet/findings/{f['id']}") == f
     sure = sum(f["grade"] == "sure" for f in kept)
-    judged(c)
-    status = c.status()
+    status = until(lambda: (s := c.status())["findings"]["open"]["outlier"]["sure"] == sure and s)  # a moment after the rows
     assert status["findings"]["open"]["outlier"] == {"suspect": 0, "sure": sure, "ungraded": 0}
     assert status["findings"]["states"]["open"] == sure > 0 and status["findings"]["problem"] == ""
     [covered] = status["coverage"]["classes"]
@@ -78,12 +76,12 @@ def test_a_mark_stays_over_restarts_and_kills(collect):  # noqa: F811
     number = found(c, "outlier")["id"]
     status, body = put(c, number, state="acknowledged", note="DIMM ordered")
     assert (status, body["state"], body["note"]) == (200, "acknowledged", "DIMM ordered"), body
-    for kill in (lambda: os.kill(c.child("--ingest"), signal.SIGKILL), lambda: os.kill(c.child("--work"), signal.SIGKILL),
+    for kill in (lambda: c.kill_child("--ingest"), lambda: os.kill(c.child("--work"), signal.SIGKILL),
                  lambda: (c.process.kill(), c.process.wait(), c.start(), judged(c)), lambda: (c.stop(), c.start(), judged(c))):
         c.get(f"/v1/fleet/findings/{number}")
         kill()
-        until(lambda: c.status()["store_ready"], timeout=60)
-        f = c.get(f"/v1/fleet/findings/{number}")
+        until(lambda: c.status()["store_ready"])
+        f = until(lambda: read_again(c, f"/v1/fleet/findings/{number}"))
         assert (f["state"], f["note"], f["times"]) == ("acknowledged", "DIMM ordered", 1), f
     assert f["by"] == body["by"] and f["marked"]
     assert put(c, number, state="open")[0] == 200
@@ -111,7 +109,7 @@ def test_a_repaired_node_closes_its_finding(collect):  # noqa: F811
     assert closed["id"] == f["id"] and closed["closed"] and closed["times"] == 1
     status, problem = put(c, f["id"], state="acknowledged")
     assert status == 409 and problem["member"] == "state", "nothing is left to acknowledge"
-    assert len(until(lambda: (r := findings(c, "?what=reinstalled")) and len(r) == 30 and r, timeout=60)) == 30
+    assert len(until(lambda: (r := findings(c, "?what=reinstalled")) and len(r) == 30 and r)) == 30
 
 
 def test_what_nodes_respond_is_found_and_closes_by_itself(collect):  # noqa: F811
@@ -120,7 +118,7 @@ def test_what_nodes_respond_is_found_and_closes_by_itself(collect):  # noqa: F81
     assert "does not respond" in found(c, "down", "node06")["text"]
     assert "ahead" in found(c, "clock", "node03")["text"]
     assert found(c, "alien", "node04")["evidence"]["other"]
-    twins = until(lambda: len(t := findings(c, "?what=twin")) == 2 and t, timeout=60)
+    twins = until(lambda: len(t := findings(c, "?what=twin")) == 2 and t)
     assert {t["node"]: t["evidence"]["other"] for t in twins} == {"node01": "node02", "node02": "node01"}
     assert found(c, "clock", "node05", "closed")["opened"], "the clock is right again"
     assert all(f["grade"] == "sure" and f["class"] is None and f["metric"] is None for f in findings(c))
@@ -136,7 +134,7 @@ def test_what_nodes_respond_is_found_and_closes_by_itself(collect):  # noqa: F81
 def test_lists_are_filtered_paged_and_refuse_what_they_do_not_know(collect):  # noqa: F811
     c = collect(12, "--faults=node[01-07] refuses").start()
     found(c, "down")
-    until(lambda: len(findings(c, "?what=down")) == 7, timeout=60)
+    until(lambda: len(findings(c, "?what=down")) == 7)
     pages, cursor = [], ""
     while cursor is not None:
         page = c.get(f"/v1/fleet/findings?limit=3{cursor and f'&cursor={cursor}'}")
@@ -161,23 +159,16 @@ def test_lists_are_filtered_paged_and_refuse_what_they_do_not_know(collect):  # 
 
 def test_a_judge_that_is_killed_is_started_again(collect):  # noqa: F811
     c = collect(300, "--runs=30").start()
-    killed = 0
-    deadline = time.monotonic() + 60
-    while killed < 2 and time.monotonic() < deadline:
-        try:
-            os.kill(c.child("--judge"), signal.SIGKILL)
-            killed += 1
-        except (StopIteration, FileNotFoundError, ProcessLookupError):
-            c.status()
-    assert killed == 2
-    assert until(lambda: (s := c.status())["findings"]["judged"] and not s["findings"]["problem"] and s, timeout=60)
+    for _ in range(2):
+        c.kill_child("--judge")
+    assert until(lambda: (s := c.status())["findings"]["judged"] and not s["findings"]["problem"] and s)
     assert found(c, "outlier")
 
 
 def test_the_command_line_lists_and_marks(collect):  # noqa: F811
     c = collect(12, "--faults=node[01-03] refuses").start()
     found(c, "down")
-    until(lambda: len(findings(c, "?what=down")) == 3, timeout=60)
+    until(lambda: len(findings(c, "?what=down")) == 3)
     env = {"NUMAPROBE_FLEET": f"unix:{c.home}/run/numaprobe-fleetd.sock", "COLUMNS": "80"}
 
     def said(*words, status=0):
@@ -209,14 +200,14 @@ def test_the_command_line_lists_and_marks(collect):  # noqa: F811
 def test_metrics_count_what_is_kept(collect):  # noqa: F811
     c = collect(12, "--bad=0", "--faults=node[01-03] refuses").start()
     number = found(c, "down")["id"]
-    until(lambda: len(findings(c, "?what=down")) == 3, timeout=60)
+    until(lambda: len(findings(c, "?what=down")) == 3)
     assert put(c, number, state="acknowledged")[0] == 200
 
     def values():
-        with urllib.request.urlopen(c.url + "/metrics", timeout=60) as response:
+        with urllib.request.urlopen(c.url + "/metrics", timeout=PATIENCE) as response:
             text = response.read().decode()
         return dict(line.rsplit(" ", 1) for line in text.splitlines() if re.match("numaprobe_fleet_(kept|open)_findings", line))
-    counted = until(lambda: (v := values()).get('numaprobe_fleet_kept_findings{state="acknowledged"}') == "1" and v, timeout=60)
+    counted = until(lambda: (v := values()).get('numaprobe_fleet_kept_findings{state="acknowledged"}') == "1" and v)
     assert counted['numaprobe_fleet_open_findings{what="down"}'] == "2", counted
     states = c.status()["findings"]["states"]
     assert {f'numaprobe_fleet_kept_findings{{state="{s}"}}': str(n) for s, n in states.items()}.items() <= counted.items()

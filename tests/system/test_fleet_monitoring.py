@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-from conftest import ROOT, until
+from conftest import PATIENCE, ROOT, until
 from test_fleetd import collect  # noqa: F401 (a fixture)
 from test_history import PROMTOOL, parse
 from test_integrations import PROMETHEUS, fetched, free_port, needs_prometheus, running
@@ -20,7 +20,7 @@ needs_promtool = pytest.mark.skipif(not PROMTOOL, reason="promtool is not there 
 
 
 def scrape(c, accept="text/plain"):
-    with urllib.request.urlopen(urllib.request.Request(c.url + "/metrics", headers={"Accept": accept}), timeout=60) as response:
+    with urllib.request.urlopen(urllib.request.Request(c.url + "/metrics", headers={"Accept": accept}), timeout=PATIENCE) as response:
         return response.read().decode(), response.headers["Content-Type"]
 
 
@@ -31,7 +31,7 @@ def labels_of(text):
 @pytest.fixture
 def small(collect):  # noqa: F811
     c = collect(60, "--classes=2", "--runs=8", "--bad=2").start()
-    c.wait_up(60)
+    c.wait_known(60)
     return c
 
 
@@ -70,13 +70,13 @@ def test_openmetrics_for_those_who_accept_it(small):
 
 @needs_promtool
 def test_promtool_finds_no_fault(small):
-    done = subprocess.run([PROMTOOL, "check", "metrics"], input=scrape(small)[0].encode(), capture_output=True, timeout=60)
+    done = subprocess.run([PROMTOOL, "check", "metrics"], input=scrape(small)[0].encode(), capture_output=True, timeout=PATIENCE)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_the_number_of_series_does_not_depend_on_the_number_of_nodes(collect, small):  # noqa: F811
     more = collect(240, "--classes=2", "--runs=8", "--bad=2").start()
-    more.wait_up(240)
+    more.wait_known(240)
 
     def series(c):
         return {(n, l) for n, l, _ in parse(scrape(c)[0], "")[1] if n.startswith("numaprobe_fleet") and "deviation" not in n}
@@ -90,7 +90,7 @@ def test_errors_are_counted_by_reason(collect):  # noqa: F811
     def failed():
         reasons = {labels_of(l)["reason"]: v for n, l, v in parse(scrape(c)[0], "")[1] if n == "numaprobe_fleet_poll_errors_total"}
         return reasons["refused"] and reasons["broken"] and reasons
-    reasons = until(failed, timeout=60)
+    reasons = until(failed)
     assert sum(1 for v in reasons.values() if v) >= 2 and len(reasons) > 15
 
 
@@ -111,13 +111,13 @@ def test_nodes_for_prometheus(collect, small):  # noqa: F811
     found = {}
     for group in groups:
         for target in group["targets"]:
-            with urllib.request.urlopen(f"http://{target}/v1/node", timeout=20) as response:
+            with urllib.request.urlopen(f"http://{target}/v1/node", timeout=PATIENCE) as response:
                 found[re.search(r"node\d+", response.read().decode())[0]] = group["labels"]["class"]
     assert set(found) == set(small.fleet.names)
     assert len({(class_of[n], c) for n, c in found.items()}) == 2, "nodes of a class are together"
     small.name([])
     small.process.send_signal(signal.SIGHUP)
-    until(lambda: small.get("/v1/fleet/status")["sources_problem"], timeout=60)
+    until(lambda: small.get("/v1/fleet/status")["sources_problem"])
     assert sum(len(g["targets"]) for g in small.get("/v1/fleet/sd")) == 60, "a list that lost its nodes is not believed at once"
     empty = collect(1)
     empty.name([])
@@ -164,10 +164,10 @@ def test_a_real_prometheus_finds_the_nodes(small, tmp_path):
             answer = fetched(base + "/api/v1/targets?state=active")
             found = [t["labels"] for t in json.loads(answer)["data"]["activeTargets"]] if answer else []
             return found if sum(t["job"] == "numaprobe" for t in found) == 60 else None
-        nodes = [t for t in until(targets, timeout=60) if t["job"] == "numaprobe"]
+        nodes = [t for t in until(targets) if t["job"] == "numaprobe"]
         assert len({t["instance"] for t in nodes}) == 60 and all(t["class"] for t in nodes)
 
         def queried():
             answer = fetched(base + "/api/v1/query?query=numaprobe_fleet_deviation_ratio")
             return answer and json.loads(answer)["data"]["result"]
-        assert len(until(queried, timeout=60)) == 2
+        assert len(until(queried)) == 2

@@ -4,7 +4,6 @@ import contextlib
 import http.client
 import json
 import os
-import signal
 import subprocess
 import urllib.error
 import urllib.request
@@ -12,7 +11,7 @@ import urllib.request
 import pytest
 
 from client import CLIENT, run
-from conftest import until
+from conftest import PATIENCE, until
 from test_fleetd import collect  # noqa: F401
 
 
@@ -23,7 +22,7 @@ def pushed(collect):  # noqa: F811
         c = collect(nodes, *options, collector=("--source=announce", *collector))
         c.name(c.fleet.names[-1:])
         c.start()
-        until(lambda: c.status()["store_ready"], timeout=60)
+        until(lambda: c.status()["store_ready"])
         return c
     return make
 
@@ -52,7 +51,7 @@ def push(c, name, file, *options):
 
 
 def page(c, name, query="limit=100&after=0"):
-    with urllib.request.urlopen(f"{local(c, name)}/v1/feed?form=summary&{query}", timeout=20) as response:
+    with urllib.request.urlopen(f"{local(c, name)}/v1/feed?form=summary&{query}", timeout=PATIENCE) as response:
         return response.read()
 
 
@@ -60,10 +59,10 @@ def post(c, name, file, body):
     """(status, document)."""
     headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {file.read_text().strip()}"} if file else {})}
     with contextlib.suppress(urllib.error.HTTPError):
-        with urllib.request.urlopen(urllib.request.Request(f"{c.url}/v1/fleet/feeds/{name}", body, headers), timeout=60) as r:
+        with urllib.request.urlopen(urllib.request.Request(f"{c.url}/v1/fleet/feeds/{name}", body, headers), timeout=PATIENCE) as r:
             return r.status, json.load(r)
     with pytest.raises(urllib.error.HTTPError) as caught:
-        urllib.request.urlopen(urllib.request.Request(f"{c.url}/v1/fleet/feeds/{name}", body, headers), timeout=60)
+        urllib.request.urlopen(urllib.request.Request(f"{c.url}/v1/fleet/feeds/{name}", body, headers), timeout=PATIENCE)
     return caught.value.code, json.load(caught.value)
 
 
@@ -84,7 +83,7 @@ def test_a_node_pushes_all_of_its_runs_and_then_what_is_new(pushed):
     said = c.node(first)
     assert said["state"] == "up" and said["outcome"] == "stored" and said["next"] == 260 and said["problem"] == ""
     assert json.loads(push(c, first, file, "-o", "json").stdout) == {"node": first, "stored": 0, "next": 260}
-    with urllib.request.urlopen(f"{local(c, first)}/v1/runs", json.dumps({"benchmark": "latency"}).encode(), timeout=20):
+    with urllib.request.urlopen(f"{local(c, first)}/v1/runs", json.dumps({"benchmark": "latency"}).encode(), timeout=PATIENCE):
         pass
     until(lambda: json.loads(push(c, first, file, "-o", "json").stdout)["next"] == 261)
     assert stored(c, first) == [(261, 261)] and c.node(second)["state"] == "new"
@@ -112,7 +111,7 @@ def test_a_token_opens_its_nodes_and_nothing_else(pushed):
     for path in ("/v1/fleet/nodes", "/v1/fleet/status", "/v1/tokens"):
         request = urllib.request.Request(c.url + path, headers={"Authorization": f"Bearer {mine.read_text().strip()}"})
         with pytest.raises(urllib.error.HTTPError) as caught:
-            urllib.request.urlopen(request, timeout=20)
+            urllib.request.urlopen(request, timeout=PATIENCE)
         assert caught.value.code == 403, path
     admin = f"unix:{c.home}/run/numaprobe-fleetd.sock"
     assert run("push", f"--to={admin}", url=local(c, first)).returncode == 4, "no other scope includes push"
@@ -127,7 +126,7 @@ def test_a_wrong_token_is_not_made(pushed, scope, nodes, said):
     c = pushed()
     body = {"name": "x", "scope": scope, **({"nodes": nodes} if nodes else {})}
     done = subprocess.run(["curl", "-s", "--unix-socket", f"{c.home}/run/numaprobe-fleetd.sock", "http://localhost/v1/tokens",
-                           "-H", "Content-Type: application/json", "-d", json.dumps(body)], capture_output=True, timeout=20)
+                           "-H", "Content-Type: application/json", "-d", json.dumps(body)], capture_output=True, timeout=PATIENCE)
     problem = json.loads(done.stdout)
     assert problem["status"] == 422 and problem["member"] == said, problem
 
@@ -157,7 +156,7 @@ def test_a_hostile_page_ends_no_more_than_the_process_that_reads_it(pushed):
     for body in (b"", b"{", b"[1]", b"[" * 100000, b'{"runs":' * 1000, page(c, name).replace(b'"seq"', b'"sec"')):
         status, problem = post(c, name, file, body)
         assert status in (400, 413, 422), (body[:20], problem)
-    connection = http.client.HTTPConnection(c.url.removeprefix("http://"), timeout=20)
+    connection = http.client.HTTPConnection(c.url.removeprefix("http://"), timeout=PATIENCE)
     connection.putrequest("POST", f"/v1/fleet/feeds/{name}")
     for header, value in (("Authorization", f"Bearer {file.read_text().strip()}"), ("Content-Type", "application/json"),
                           ("Content-Length", (4 << 20) + 1)):
@@ -166,9 +165,9 @@ def test_a_hostile_page_ends_no_more_than_the_process_that_reads_it(pushed):
     assert connection.getresponse().status == 413
     sent = subprocess.Popen([CLIENT, "push", f"--to={c.url}", f"--to-token-file={file}"], stdout=subprocess.DEVNULL,
                             stderr=subprocess.PIPE, env={**os.environ, "NUMAPROBE_URL": local(c, name)})
-    os.kill(c.child("--ingest"), signal.SIGKILL)
-    sent.communicate(timeout=60)
-    until(lambda: c.status()["store_ready"], timeout=60)
+    c.kill_child("--ingest")
+    sent.communicate(timeout=PATIENCE)
+    until(lambda: c.status()["store_ready"])
     assert push(c, other, theirs).returncode == 0 and push(c, name, file).returncode == 0
     assert c.process.pid == process and c.process.poll() is None
     assert stored(c, name) == stored(c, other) == [(12, 12)]
@@ -196,7 +195,7 @@ def test_a_node_that_does_not_push_is_late_and_then_down(pushed):
     name = c.fleet.names[0]
     file = token(c, "mine", name)
     named(c, name)
-    seen = until(lambda: (n := c.node(name))["state"] == "down" and n, timeout=60)
+    seen = until(lambda: (n := c.node(name))["state"] == "down" and n)
     assert seen["failures"] >= 3 and "has not pushed for" in seen["problem"]
     requests = c.status()["failed"]
     assert requests == 0, "it was never contacted"

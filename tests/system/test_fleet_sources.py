@@ -13,7 +13,7 @@ import threading
 
 import pytest
 
-from conftest import until
+from conftest import PATIENCE, until
 from test_fleetd import FLEETD, collect  # noqa: F401
 
 DNS = pathlib.Path(__file__).with_name("dns_server.py")
@@ -29,7 +29,7 @@ def source(c, text):
 
 def printed(*options, path=None):
     env = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"} if path else None
-    done = subprocess.run([FLEETD, "--print-nodes", *options], capture_output=True, text=True, timeout=60, env=env)
+    done = subprocess.run([FLEETD, "--print-nodes", *options], capture_output=True, text=True, timeout=PATIENCE, env=env)
     return done.stdout.split(), done.stderr, done.returncode
 
 
@@ -175,7 +175,7 @@ mkfifo {tmp_path}/ready
 {FLEETD} --print-nodes --source=srv:{name}; echo status=$?
 kill $!
 """)
-    done = subprocess.run(["unshare", "-rmn", "sh", f"{tmp_path}/run"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["unshare", "-rmn", "sh", f"{tmp_path}/run"], capture_output=True, text=True, timeout=PATIENCE)
     if done.returncode == 77:
         pytest.skip(done.stderr)
     names = [line for line in done.stdout.split() if "=" not in line]
@@ -190,7 +190,7 @@ def test_two_machines_of_one_name_are_told_from_one_that_was_set_up_again(collec
     c.name(["node2", "node3"])
     c.start()
     until(lambda: c.status()["nodes"] == 2 and source(c, f"file:{rack}")["nodes"])
-    node = until(lambda: (n := c.node("node2"))["duplicate"] and n, timeout=60)
+    node = until(lambda: (n := c.node("node2"))["duplicate"] and n)
     assert {node["url"], node["other_url"]} == {f"http://127.1.0.1:{c.fleet.port}", f"http://127.1.0.2:{c.fleet.port}"}, node
     assert not c.node("node3")["duplicate"] and c.node("node3")["other_url"] == ""
 
@@ -209,7 +209,7 @@ def test_faults_of_nodes_are_facts(collect):  # noqa: F811
     ([f"--source=file:/{i}" for i in range(17)], "more than 16"), (["--source=file:/nowhere", "--print-nodes"], "/nowhere"),
     (["--print-nodes"], "no source of nodes is set")])
 def test_wrong_sources_are_named(options, said):
-    done = subprocess.run([FLEETD, *options], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([FLEETD, *options], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode in (1, 2) and said in done.stderr, (done.returncode, done.stderr)
 
 
@@ -218,7 +218,7 @@ def test_sources_stand_on_lines_of_the_file(tmp_path):
     (tmp_path / "b").write_text("n2 color=red\n")
     (tmp_path / "conf").write_text(f"source = file:{tmp_path}/a\nnodes = n7\nsource = nodes:n[8-9]\nnodes = n6\n")
     assert printed(f"--config={tmp_path}/conf")[0] == ["n1", "n2", "n6", "n7", "n8", "n9"]
-    shown = subprocess.run([FLEETD, f"--config={tmp_path}/conf", "--print-config"], capture_output=True, text=True, timeout=20)
+    shown = subprocess.run([FLEETD, f"--config={tmp_path}/conf", "--print-config"], capture_output=True, text=True, timeout=PATIENCE)
     assert f"\nsource = file:{tmp_path}/a\nsource = nodes:n[8-9]\n" in shown.stdout
     assert printed(f"--source=file:{tmp_path}/b")[1].strip().endswith('"color=red" is unknown; behind a node set only url= and '
                                                                     'class= are known')

@@ -4,7 +4,7 @@ import re
 import urllib.request
 import xml.etree.ElementTree
 
-from conftest import until
+from conftest import PATIENCE, until
 from test_fleet import METRIC
 from test_fleetd import collect  # noqa: F401 (a fixture)
 
@@ -184,7 +184,7 @@ def test_histories_as_pictures(collect):  # noqa: F811
     node = next(n["node"] for n in c.fleet.truth["world"]["nodes"] if n["rolled_round"] is not None)
 
     def picture(query):
-        with urllib.request.urlopen(f"{c.url}/v1/fleet/history.svg?metric={METRIC}&{query}", timeout=60) as response:
+        with urllib.request.urlopen(f"{c.url}/v1/fleet/history.svg?metric={METRIC}&{query}", timeout=PATIENCE) as response:
             assert response.headers["Content-Type"].startswith("image/svg+xml")
             text = response.read().decode()
             return text, [e.tag.rpartition("}")[2] for e in xml.etree.ElementTree.fromstring(text).iter()]

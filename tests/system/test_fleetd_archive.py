@@ -2,15 +2,12 @@
 """Whole runs that the collector keeps: what nodes export comes back byte for byte, from both engines."""
 import http.client
 import json
-import os
-import pathlib
-import signal
 import sqlite3
 import urllib.request
 
 import pytest
 
-from conftest import until
+from conftest import PATIENCE, until
 from postgresql import make_postgresql  # noqa: F401
 from test_fleetd import collect  # noqa: F401
 
@@ -35,24 +32,18 @@ def url(c, node, path):
 
 def measure(c, node, **more):
     body = json.dumps({"benchmark": "latency", **more}).encode()
-    with urllib.request.urlopen(url(c, node, "/v1/runs"), body, timeout=20) as response:
+    with urllib.request.urlopen(url(c, node, "/v1/runs"), body, timeout=PATIENCE) as response:
         return json.load(response)["id"]
 
 
 def exported(c, node, run):
-    with urllib.request.urlopen(url(c, node, f"/v1/runs/{run}/export?topology=false"), timeout=20) as response:
+    with urllib.request.urlopen(url(c, node, f"/v1/runs/{run}/export?topology=false"), timeout=PATIENCE) as response:
         return response.read()
 
 
 def archived(c, name, seq):
-    with urllib.request.urlopen(f"{c.url}/v1/fleet/archive/{name}/{seq}", timeout=20) as response:
+    with urllib.request.urlopen(f"{c.url}/v1/fleet/archive/{name}/{seq}", timeout=PATIENCE) as response:
         return response.read()
-
-
-def kill_ingest(c):
-    def found():
-        return [p for p in c.children() if "--ingest" in pathlib.Path(f"/proc/{p}/cmdline").read_text()]
-    os.kill(until(found)[0], signal.SIGKILL)
 
 
 def test_all_runs_are_kept_and_come_back(collect, store):  # noqa: F811
@@ -60,18 +51,17 @@ def test_all_runs_are_kept_and_come_back(collect, store):  # noqa: F811
     c = collect(NODES, f"--runs={RUNS}", "--run-ms=0", "--faults=100% cuts=10", collector=["--archive=all", *options]).start()
     c.wait_up(NODES)
     for _ in range(4):
-        until(lambda: c.status()["store_ready"], timeout=60)
-        kill_ingest(c)
-    until(lambda: c.status()["store_ready"], timeout=60)
+        until(lambda: c.status()["store_ready"])
+        c.kill_child("--ingest")
+    until(lambda: c.status()["store_ready"])
     here = "SELECT count(*) FROM archive WHERE state = 1"
-    until(lambda: int(rows(c, here)[0][0]) >= 2 * NODES * RUNS * 0.8, timeout=120)
+    until(lambda: int(rows(c, here)[0][0]) >= 2 * NODES * RUNS * 0.8)
     for seq in (1, 5, 2 * RUNS):
-        found = [name for (name,) in rows(c, f"SELECT node.name FROM archive AS a JOIN node ON node.id = a.node "
-                                             f"WHERE a.state = 1 AND a.seq = {seq}")]
-        assert found
-        node = c.fleet.names.index(found[0])
+        [(name,), *_] = until(lambda: rows(c, "SELECT node.name FROM archive AS a JOIN node ON node.id = a.node "
+                                              f"WHERE a.state = 1 AND a.seq = {seq}"))
+        node = c.fleet.names.index(name)
         theirs = until(lambda: whole_of(c, node, seq))
-        assert archived(c, found[0], seq) == theirs
+        assert archived(c, name, seq) == theirs
     bytes_of = rows(c, "SELECT sum(bytes), sum(length(body)) FROM archive WHERE state = 1")
     assert int(bytes_of[0][1]) < int(bytes_of[0][0]), "they are compressed"
 
@@ -90,7 +80,7 @@ def test_runs_with_a_label_are_kept_and_others_are_not(collect, store):  # noqa:
     run = measure(c, 2, label="kept")
     measure(c, 2)
     name = c.fleet.names[2]
-    until(lambda: rows(c, "SELECT seq, state FROM archive") == [(str(run), "1")], timeout=60)
+    until(lambda: rows(c, "SELECT seq, state FROM archive") == [(str(run), "1")])
     assert archived(c, name, run) == exported(c, 2, run)
     assert json.loads(archived(c, name, run))["run"]["id"] == run
     for path, said in ((f"/v1/fleet/archive/{name}/1", "not archived"), (f"/v1/fleet/archive/nobody/{run}", "not archived")):
@@ -121,7 +111,7 @@ def test_a_run_that_its_node_does_not_have_is_given_up(collect, store):  # noqa:
     rows(c, wanted)
     c.start()
     c.wait_up(NODES)
-    until(lambda: rows(c, "SELECT state FROM archive") == [("2",)], timeout=60)
+    until(lambda: rows(c, "SELECT state FROM archive") == [("2",)])
     [(name,)] = rows(c, "SELECT name FROM node WHERE id = 1")
     code, problem = c.problem(f"/v1/fleet/archive/{name}/9999")
     assert code == 404 and "status 404" in problem["detail"], problem

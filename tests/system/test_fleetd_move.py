@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import until
+from conftest import PATIENCE, until
 from postgresql import make_postgresql  # noqa: F401
 from test_fleetd import FLEETD, Collector, collect  # noqa: F401
 
@@ -17,15 +17,15 @@ KILLS = int(os.environ.get("NUMAPROBE_MOVE_KILLS", "8"))
 
 
 def move(store, server, **kw):
-    return subprocess.run([FLEETD, f"--store={store}", f"--move-to={server.uri}"], capture_output=True, text=True, timeout=120, **kw)
+    return subprocess.run([FLEETD, f"--store={store}", f"--move-to={server.uri}"], capture_output=True, text=True, timeout=PATIENCE, **kw)
 
 
 @pytest.fixture
 def history(collect):  # noqa: F811
     """A collector that has stopped, and its file."""
     c = collect(NODES, f"--runs={RUNS}", "--waves=1", "--classes=2").start()
-    c.wait_up(NODES)
-    until(lambda: c.get("/v1/fleet/classes")["classes"][0]["cpu"])
+    until(lambda: c.status()["runs_stored"] == 2 * NODES * RUNS)  # several pages of each node
+    c.wait_known(NODES)
     c.stop()
     c.file = f"{c.home}/state/fleet.db"
     return c
@@ -93,6 +93,7 @@ def test_a_move_that_is_killed_continues(history, make_postgresql):  # noqa: F81
         process.send_signal(signal.SIGKILL)
         process.communicate()
         killed += process.returncode == -signal.SIGKILL
+        until(lambda: not server.backends())  # they notice that it is gone
         far.append(int(server.rows("SELECT count(*) FROM run")[0][0]))
     assert killed and far == sorted(far), (killed, far)
     c = Collector(history.home, history.fleet, f"--store={server.uri}", f"--run-dir={history.home}/other")
@@ -116,7 +117,7 @@ def test_a_move_notices_what_it_must_not_do(history, make_postgresql, tmp_path):
     history.stop()
     for store, target, said in ((tmp_path / "none", server.uri, "not a file"), (history.file, "/tmp/x.db", "postgresql://"),
                                 (history.file, "postgresql:///x?host=/nowhere", "no connection")):
-        done = subprocess.run([FLEETD, f"--store={store}", f"--move-to={target}"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([FLEETD, f"--store={store}", f"--move-to={target}"], capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode in (1, 2) and said in done.stderr, (done.returncode, done.stderr)
     assert move(history.file, server).returncode == 0
     server.rows("UPDATE meta SET value = 3 WHERE name = 'version'; INSERT INTO meta VALUES ('moving', 3), ('moved', 0)")

@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from conftest import until
+from conftest import PATIENCE, until, without_fault
 from test_fleetd import FLEETD
 from test_tls import context, pki, secure  # noqa: F401
 
@@ -32,14 +32,15 @@ class Served:
         self.port = int(found[1])
 
     def get(self, context, path):  # noqa: F811
-        c = http.client.HTTPSConnection("localhost", self.port, timeout=20, context=context)
+        c = http.client.HTTPSConnection("localhost", self.port, timeout=PATIENCE, context=context)
         c.request("GET", path)
         response = c.getresponse()
         return response.status, json.loads(response.read())
 
     def close(self):
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(30) == 0, self.log.read_text()
+        assert self.process.wait(PATIENCE) == 0, self.log.read_text()
+        without_fault(self.log.read_text())
 
 
 @pytest.fixture

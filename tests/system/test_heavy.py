@@ -18,7 +18,7 @@ import sys
 import pytest
 
 import large
-from conftest import FAKE_BENCH, ROOT, Daemon, cpu_seconds, fake_bench_env, read_answer, until
+from conftest import FAKE_BENCH, PATIENCE, ROOT, Daemon, cpu_seconds, fake_bench_env, read_answer, until
 
 COMPARE = "/v1/compare?base=1&target=2"
 RANKS, SIZES = 256, 24
@@ -75,7 +75,7 @@ def stop_worker(daemon):
 
 def ask(daemon, path):
     """Asks and does not wait."""
-    s = socket.create_connection(("127.0.0.1", daemon.port), 30)
+    s = socket.create_connection(("127.0.0.1", daemon.port), PATIENCE)
     s.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     return s
 
@@ -179,7 +179,7 @@ def test_a_worker_that_hangs(reader):
 
 
 def read_answer_later(s):
-    assert answered([s], 60)
+    assert answered([s], PATIENCE)
     return read_answer(s)
 
 
@@ -252,7 +252,7 @@ def test_stopping_with_a_crowd(reader):
         s.sendall(f"GET {different(i)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     reader.process.send_signal(signal.SIGTERM)
     os.kill(reader.process.pid, signal.SIGCONT)
-    assert reader.process.wait(20) == 0
+    assert reader.process.wait(PATIENCE) == 0
     assert {read_answer(s)[0] for s in crowd} <= {429, 503, None}
 
 
@@ -267,7 +267,7 @@ def test_a_worker_has_little(reader):
     limits = pathlib.Path(f"/proc/{pid}/limits").read_text()
     assert "unlimited" not in re.search(r"Max address space.*", limits).group()
     os.kill(pid, signal.SIGCONT)
-    until(lambda: worker(reader) is None, timeout=30)
+    until(lambda: worker(reader) is None)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import xml.etree.ElementTree
 
 import pytest
 
-from conftest import ROOT, Bench, build_dir, until
+from conftest import PATIENCE, ROOT, Bench, build_dir, until
 
 pytestmark = pytest.mark.usefixtures("needs_fake_bench")
 PROMTOOL = shutil.which("promtool") or shutil.which(ROOT / "build/promtool/usr/bin/promtool")
@@ -52,7 +52,7 @@ def baseline(daemon, name, *runs):
 
 def cli(daemon, *words):
     return subprocess.run(
-        [str(build_dir() / "client" / "numaprobe"), *words], capture_output=True, text=True, timeout=60,
+        [str(build_dir() / "client" / "numaprobe"), *words], capture_output=True, text=True, timeout=PATIENCE,
         env={"PATH": os.environ["PATH"], "NUMAPROBE_URL": f"http://127.0.0.1:{daemon.port}"})
 
 
@@ -634,7 +634,7 @@ def test_labels_of_the_node(make_daemon, tmp_path):
     assert labels["hardware_hash"] == node["fingerprint"]["hardware"]["hash"]
     assert labels["config_hash"] == node["fingerprint"]["config"]["hash"] and labels["version"] == node["version"]
     if PROMTOOL:
-        done = subprocess.run([PROMTOOL, "check", "metrics"], input=daemon.get("/metrics").body, capture_output=True, timeout=60)
+        done = subprocess.run([PROMTOOL, "check", "metrics"], input=daemon.get("/metrics").body, capture_output=True, timeout=PATIENCE)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
@@ -653,7 +653,7 @@ def test_an_empty_daemon_has_metrics(own):
 @pytest.mark.skipif(not PROMTOOL, reason="promtool is not there (tools/promtool.sh)")
 def test_promtool_finds_no_fault(scraped):
     done = subprocess.run([PROMTOOL, "check", "metrics"], input=scraped.get("/metrics").body,
-                          capture_output=True, timeout=60)
+                          capture_output=True, timeout=PATIENCE)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 

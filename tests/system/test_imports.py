@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 
 import large
-from conftest import FAKE_BENCH, ROOT, build_dir, fake_bench_env, read_answer, until
+from conftest import FAKE_BENCH, PATIENCE, ROOT, build_dir, fake_bench_env, read_answer, until
 
 CLIENT = build_dir() / "client" / "numaprobe"
 RESULTS = ROOT / "tests" / "data" / "results"
@@ -53,7 +53,7 @@ def numaprobe(daemon, *args, **kw):
     env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent",
            "NUMAPROBE_URL": f"http://127.0.0.1:{daemon.port}"}
     return subprocess.run([str(CLIENT), *map(str, args)], capture_output=True, text=True, env=env,
-                          timeout=60, **kw)
+                          timeout=PATIENCE, **kw)
 
 
 def check_schema(whole):
@@ -487,7 +487,7 @@ def counters(daemon):
 
 def send_large(daemon, document, node):
     """Sends it whole, and does not wait for the answer."""
-    s = socket.create_connection(("127.0.0.1", daemon.port), 60)
+    s = socket.create_connection(("127.0.0.1", daemon.port), PATIENCE)
     s.sendall(f"POST /v1/imports?node={node} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
               f"Content-Length: {len(document)}\r\n\r\n".encode() + document.encode())
     return s
@@ -525,7 +525,7 @@ def test_a_large_run_that_is_not_stored_to_its_end(make_daemon, how):
         daemon = make_daemon(fake_bench_env(), home=daemon.home)
         s.close()
     assert count(daemon) == 0 and daemon.get("/v1/feed").json["runs"] == []
-    until(lambda: counters(daemon) == (0, 0), timeout=60)
+    until(lambda: counters(daemon) == (0, 0), timeout=PATIENCE)
     assert daemon.post("/v1/imports", {"text": CSV, "node": "after"}).status == 201
 
 
@@ -534,4 +534,4 @@ def test_a_large_run_is_deleted_in_pieces(make_daemon):
     run = large.store(daemon, ranks=256, sizes=24)
     assert daemon.request("DELETE", f"/v1/runs/{run}").status == 204
     assert daemon.get(f"/v1/runs/{run}").status == 404 and count(daemon) == 0
-    until(lambda: counters(daemon) == (0, 0), timeout=60)
+    until(lambda: counters(daemon) == (0, 0), timeout=PATIENCE)

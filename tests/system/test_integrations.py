@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from client import CLIENT, run
-from conftest import FAKE_BENCH, ROOT, Daemon, fake_bench_env, until
+from conftest import FAKE_BENCH, PATIENCE, ROOT, Daemon, fake_bench_env, until
 from test_tls import files, pki  # noqa: F401
 
 SHIPPED = ROOT / "docs" / "integrations"
@@ -142,7 +142,7 @@ def test_the_pod_writes_a_feature_file_and_removes_it(pod, node, tmp_path):
         assert features(text)["verdict"] == "ok"
         assert [p.name for p in tmp_path.iterdir()] == ["numaprobe"]
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0 and not list(tmp_path.iterdir())
+        assert process.wait(PATIENCE) == 0 and not list(tmp_path.iterdir())
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -194,7 +194,7 @@ def running(*words, **kw):
 
 def fetched(url):
     try:
-        with urllib.request.urlopen(url, timeout=20) as answer:
+        with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
             return answer.read().decode()
     except (urllib.error.URLError, ConnectionError):
         return None
@@ -217,12 +217,12 @@ def configured(folder, pki, targets, token):
 @needs_prometheus
 def test_promtool_accepts_the_configuration(pki, tmp_path):  # noqa: F811
     config = configured(tmp_path, pki, ["node01:7780", "node03:9100"], "x")
-    done = subprocess.run([PROMTOOL, "check", "config", config], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([PROMTOOL, "check", "config", config], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0 and "SUCCESS" in done.stdout and not done.stderr, done
 
 
 def textfile(folder, metrics):
-    return subprocess.run([MONITORING / "numaprobe-textfile"], capture_output=True, text=True, timeout=60,
+    return subprocess.run([MONITORING / "numaprobe-textfile"], capture_output=True, text=True, timeout=PATIENCE,
                           env={"PATH": os.environ["PATH"], "NUMAPROBE_TEXTFILE": f"{folder}/numaprobe.prom", "NUMAPROBE_METRICS": metrics})
 
 
@@ -233,7 +233,7 @@ def test_the_textfile_is_complete_or_as_before(node, tmp_path):
     text = (tmp_path / "numaprobe.prom").read_text()
     assert "numaprobe_node_info{" in text and "process_" not in text
     if PROMTOOL:
-        checked = subprocess.run([PROMTOOL, "check", "metrics"], input=text, capture_output=True, text=True, timeout=60)
+        checked = subprocess.run([PROMTOOL, "check", "metrics"], input=text, capture_output=True, text=True, timeout=PATIENCE)
         assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
     lost = textfile(tmp_path, "http://127.0.0.1:1/metrics")
     assert lost.returncode == 1 and "curl" in lost.stderr
@@ -349,7 +349,7 @@ def test_icinga_runs_the_check(node, tmp_path, run_of, state):
         os.mkdir(place.partition("=")[2])
     words = [ICINGA, "daemon", "-c", tmp_path / "icinga2.conf", "-x", "notice", *places, "-DRunAsUser=root", "-DRunAsGroup=root"]
     libraries = {**os.environ, "LD_LIBRARY_PATH": str(ROOT.joinpath(ICINGA).parents[2])}
-    checked = subprocess.run([*map(str, words), "-C"], capture_output=True, text=True, timeout=60, env=libraries)
+    checked = subprocess.run([*map(str, words), "-C"], capture_output=True, text=True, timeout=PATIENCE, env=libraries)
     assert checked.returncode == 0 and "Instantiated 1 Service." in checked.stdout, checked
     with open(tmp_path / "log", "w", encoding="utf-8") as log, running(*words, env=libraries, stdout=log, stderr=log):
         until(lambda: any(p.stat().st_size for p in tmp_path.glob("service.[0-9]*")), 60)
@@ -370,7 +370,7 @@ def test_nrpe_runs_the_check(node, tmp_path, lost, code):
 
     def ask():
         done = subprocess.run([CHECK_NRPE, "-n", "-H", "127.0.0.1", "-p", str(port), "-c", "check_numaprobe"], capture_output=True,
-                              text=True, timeout=60)
+                              text=True, timeout=PATIENCE)
         return "refused" not in done.stdout + done.stderr and done
     with running(NRPE, "-n", "-f", "-c", tmp_path / "nrpe.cfg"):
         done = until(ask)
@@ -384,7 +384,7 @@ EXAMPLE = SHIPPED / "python" / "numaprobe_client.py"
 
 
 def example(*words, **env):
-    return subprocess.run([sys.executable, str(EXAMPLE), *map(str, words)], capture_output=True, text=True, timeout=60,
+    return subprocess.run([sys.executable, str(EXAMPLE), *map(str, words)], capture_output=True, text=True, timeout=PATIENCE,
                           env={"PATH": os.environ["PATH"], **env})
 
 

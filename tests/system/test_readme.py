@@ -19,7 +19,7 @@ import urllib.request
 
 import pytest
 
-from conftest import until
+from conftest import PATIENCE, until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("NUMAPROBE_BUILD", "")
@@ -58,7 +58,7 @@ def wait_ready(stream, seconds=20):
 
 
 def status_of(collector):
-    with urllib.request.urlopen(f"{collector}/v1/fleet/status", timeout=20) as response:
+    with urllib.request.urlopen(f"{collector}/v1/fleet/status", timeout=PATIENCE) as response:
         return json.load(response)
 
 
@@ -106,15 +106,15 @@ def serving():
         yield env
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(PATIENCE)
         if "collector" in locals():
             collector.terminate()
-            collector.wait(20)
+            collector.wait(PATIENCE)
         if "nodes" in locals():
             nodes.stdin.close()
-            nodes.wait(20)
+            nodes.wait(PATIENCE)
         if "drain" in locals():
-            drain.wait(5)
+            drain.wait(PATIENCE)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -220,7 +220,7 @@ def test_quickstart_interrupted_leaves_nothing(clone, words, line):
     assert any(said.startswith(line) for said in process.stdout)
     process.send_signal(signal.SIGTERM)
     process.stdout.read()
-    assert process.wait(30) == 143
+    assert process.wait(PATIENCE) == 143
     assert processes_under(clone) == []
     assert os.listdir(os.path.dirname(clone)) == ["numaprobe"]
 
@@ -238,7 +238,7 @@ def test_quickstart_keep_and_stop(clone, options):
     try:
         assert processes_under(clone)
         url = re.search(r"curl -s (http://127\.0\.0\.1:\d+)/v1/", done.stdout)[1]
-        with urllib.request.urlopen(url + "/healthz", timeout=30) as response:
+        with urllib.request.urlopen(url + "/healthz", timeout=PATIENCE) as response:
             assert response.status == 200
         assert quickstart().returncode == 1, "a second one says that the first still runs"
     finally:

@@ -3,6 +3,7 @@
 over, the configuration is read again. Everything waits for a message, an answer or a log line."""
 import contextlib
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -12,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import FAKE_BENCH, ROOT, Daemon, UnixConnection, fake_bench_env
+from conftest import FAKE_BENCH, PATIENCE, ROOT, Daemon, UnixConnection, fake_bench_env, until
 
 # Hands sockets over as systemd does: numbers from 3 on, and the number of the process that they are for.
 HAND_OVER = """
@@ -37,7 +38,7 @@ class Systemd:
         self.name = "@" + address[1:] if address[0] == "\0" else address
         self.heard = []
 
-    def wait_for(self, line, timeout=20):
+    def wait_for(self, line, timeout=PATIENCE):
         """Waits for a message that has this line; returns its lines. What came before is in `heard`."""
         end = time.monotonic() + timeout
         while True:
@@ -121,7 +122,7 @@ def test_ready_is_said_when_it_serves(service, systemd):
     assert "STATUS=Ready" in "\n".join(systemd.heard)
     d.process.send_signal(signal.SIGTERM)
     assert "STATUS=Stopping" in systemd.wait_for("STOPPING=1")
-    d.process.communicate(timeout=20)
+    d.process.communicate(timeout=PATIENCE)
     assert not [m for m in systemd.rest() if "WATCHDOG" in m], "nobody asked for signs of life"
 
 
@@ -152,7 +153,7 @@ def test_wrong_variables_are_named(service, name, value):
     d = service(env={name: value}, wait=False)
     with pytest.raises(pytest.fail.Exception):
         d.start()
-    assert d.process.wait(20) == 2
+    assert d.process.wait(PATIENCE) == 2
     assert any(f"member={name}" in line and "event=failed" in line for line in d.log), d.log
 
 
@@ -162,11 +163,13 @@ def test_watchdog_beats_at_half_the_time(service, systemd):
     d = service(env={"WATCHDOG_USEC": "400000"})
     systemd.wait_for("READY=1")
     systemd.wait_for("WATCHDOG=1")
+    systemd.rest()
     begun = time.monotonic()
     for _ in range(5):
-        systemd.wait_for("WATCHDOG=1", timeout=5)
-    assert 0.9 < time.monotonic() - begun < 3, "five beats of 200 ms"
+        systemd.wait_for("WATCHDOG=1")
+    assert time.monotonic() - begun > 0.7, "five beats of 200 ms, the first of which may be due"
     d.process.send_signal(signal.SIGSTOP)
+    until(lambda: re.search(r"\) T ", pathlib.Path(f"/proc/{d.process.pid}/stat").read_text()))
     systemd.rest()
     systemd.socket.settimeout(0.5)
     with pytest.raises(TimeoutError):
@@ -190,7 +193,7 @@ def test_no_watchdog_of_others(service, systemd, env):
 def test_both_kinds_of_sockets(service, tmp_path):
     tcp, unix = tcp_socket(), unix_socket(tmp_path / "handed")
     early = socket.create_connection(tcp.getsockname())
-    early.settimeout(20)
+    early.settimeout(PATIENCE)
     early.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     for _ in range(2):  # the second finds the sockets as the first left them
         d = service(sockets=[tcp, unix])
@@ -237,7 +240,7 @@ def not_listening():
 def test_sockets_that_cannot_be_served(service, make, words):
     with make() as s:
         d = service(sockets=[s], wait=False)
-        _, said = d.process.communicate(timeout=20)
+        _, said = d.process.communicate(timeout=PATIENCE)
         assert d.process.returncode == 2 and words in said.decode(), said
 
 
@@ -391,7 +394,7 @@ def test_an_unreadable_file_is_no_empty_one(configured, tmp_path, what, words):
     assert d.get("/v1/storage").json["retention"]["keep_runs"] == 7
     for more in ([], ["--check-config"], ["--print-config"]):
         done = subprocess.run([str(d.program), f"--config={file}", f"--state-dir={tmp_path}/other", *more],
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 2 and words in done.stderr and not done.stdout, (more, done)
 
 

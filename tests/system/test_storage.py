@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from conftest import FAKE_BENCH, build_dir, fake_bench_env, is_sanitized
+from conftest import FAKE_BENCH, PATIENCE, build_dir, fake_bench_env, is_sanitized
 
 CLIENT = build_dir() / "client" / "numaprobe"
 
@@ -20,7 +20,7 @@ CLIENT = build_dir() / "client" / "numaprobe"
 def cli(daemon, *args):
     env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent",
            "NUMAPROBE_URL": f"http://127.0.0.1:{daemon.port}"}
-    return subprocess.run([str(CLIENT), *args], capture_output=True, text=True, env=env, timeout=60)
+    return subprocess.run([str(CLIENT), *args], capture_output=True, text=True, env=env, timeout=PATIENCE)
 
 
 def label(daemon, run_id, text):
@@ -90,7 +90,7 @@ def make(make_daemon, *args, home=None):
 
 def logged(daemon, pattern):
     """The line with this, now or when it comes (late in a sanitizer build)."""
-    return next((line for line in daemon.log if pattern in line), None) or daemon.wait_for_line(pattern, timeout=80)
+    return next((line for line in daemon.log if pattern in line), None) or daemon.wait_for_line(pattern)
 
 
 def wait_for_rest(daemon):
@@ -296,7 +296,7 @@ def test_keep_bytes_shrinks_the_file(make_daemon, fill):
 
 @pytest.mark.parametrize("option", ["--keep-runs=-1", "--keep-bytes=1M", "--keep-days=many"])
 def test_limits_refused(numaprobed, option):
-    done = subprocess.run([str(numaprobed), option], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([str(numaprobed), option], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2 and option[2:].split("=")[0].replace("-", "_") in done.stderr.replace("-", "_")
 
 
@@ -378,7 +378,7 @@ def large(make_daemon, fill):
 
 
 def ask_for_backup(daemon):
-    s = socket.create_connection(("127.0.0.1", daemon.port), timeout=60)
+    s = socket.create_connection(("127.0.0.1", daemon.port), timeout=PATIENCE)
     s.sendall(b"GET /v1/backup HTTP/1.1\r\nHost: localhost\r\n\r\n")
     return s
 
@@ -502,7 +502,7 @@ def test_what_is_not_damage_is_left_alone(make_daemon, numaprobed):
         db.close()
         before = database(daemon).read_bytes()
         done = subprocess.run([str(numaprobed), "--listen=", f"--state-dir={daemon.home}/state",
-                               f"--run-dir={daemon.home}/run"], capture_output=True, text=True, timeout=20)
+                               f"--run-dir={daemon.home}/run"], capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 1 and "left alone" in done.stderr, done
         assert database(daemon).read_bytes() == before and damaged_files(daemon) == []
 
@@ -647,10 +647,10 @@ def test_a_result_waits_for_the_database(make_daemon, tmp_path):
         other.execute("BEGIN IMMEDIATE")
         assert daemon.post(f"/v1/runs/{run}/cancel").status in (200, 202)
         while sum("event=run.store" in line for line in daemon.log) < 3:
-            daemon.wait_for_line("event=run.store", 4)  # after 0.45, 0.7 and 1.2 s
+            daemon.wait_for_line("event=run.store")  # after 0.45, 0.7 and 1.2 s
         assert any("another program has the database locked" in line for line in daemon.log)
         assert daemon.get(f"/v1/runs/{run}").json["state"] == "running"
         refused = label(daemon, run, "x")
         assert refused.status == 507 and "locked" in refused.json["detail"]
         other.execute("ROLLBACK")
-    assert daemon.get(f"/v1/runs/{run}?wait=20").json["state"] == "canceled"
+    assert daemon.get(f"/v1/runs/{run}?wait=60").json["state"] == "canceled"

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from conftest import fake_bench_env
+from conftest import PATIENCE, fake_bench_env
 from test_access import cli, refused
 
 pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl to make certificates with")
@@ -64,7 +64,7 @@ def context(pki, client=None):
 
 
 def ask(daemon, context, method="GET", path="/v1/runs", body=None, **headers):
-    c = http.client.HTTPSConnection("localhost", daemon.tls, timeout=20, context=context)
+    c = http.client.HTTPSConnection("localhost", daemon.tls, timeout=PATIENCE, context=context)
     c.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
     answer = c.getresponse()
     return answer.status, answer.read()
@@ -105,7 +105,7 @@ def test_old_versions_and_plain_text_are_refused(make_daemon, pki):
     old.set_ciphers("ALL:@SECLEVEL=0")
     with pytest.raises((ssl.SSLError, ConnectionResetError)):
         ask(daemon, old)
-    with socket.create_connection(("127.0.0.1", daemon.tls), timeout=20) as s:
+    with socket.create_connection(("127.0.0.1", daemon.tls), timeout=PATIENCE) as s:
         s.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         try:
             assert b"HTTP/1.1 200" not in s.recv(4096)
@@ -116,7 +116,7 @@ def test_old_versions_and_plain_text_are_refused(make_daemon, pki):
 def test_a_handshake_has_a_deadline(make_daemon, pki):
     daemon = secure(make_daemon, pki)
     began = time.monotonic()
-    with socket.create_connection(("127.0.0.1", daemon.tls), timeout=30) as s:
+    with socket.create_connection(("127.0.0.1", daemon.tls), timeout=PATIENCE) as s:
         s.sendall(b"\x16\x03\x01")  # the beginning of a client's hello
         try:
             assert s.recv(1) == b""

@@ -9,7 +9,7 @@ import xml.etree.ElementTree
 import pytest
 
 import node_runs
-from conftest import build_dir
+from conftest import PATIENCE, build_dir
 
 CLIENT = build_dir() / "client" / "numaprobe"
 BEST_TARGET = build_dir() / "tests" / "system" / "best_target"
@@ -30,7 +30,7 @@ def refused(daemon, which, status, kind="topology.xml"):
 
 
 def topo(daemon, *args, command="topo", operands=()):
-    return subprocess.run([CLIENT, command, *operands, *args], capture_output=True, text=True, timeout=60, env={
+    return subprocess.run([CLIENT, command, *operands, *args], capture_output=True, text=True, timeout=PATIENCE, env={
         "PATH": os.environ["PATH"], "HOME": "/nonexistent", "NUMAPROBE_URL": f"http://127.0.0.1:{daemon.port}"})
 
 

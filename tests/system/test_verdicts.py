@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT, Daemon, build_dir
+from conftest import PATIENCE, ROOT, Daemon, build_dir
 
 NODES = 8
 EXIT = {"same": 0, "faster": 0, "slower": 7, "inconclusive": 8}
@@ -18,7 +18,7 @@ STATE = {"same": 0, "faster": 0, "inconclusive": 3}
 
 def numaprobe(daemon, *words):
     return subprocess.run([f"{build_dir()}/client/numaprobe", "--url", f"http://127.0.0.1:{daemon.port}", *map(str, words)],
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=PATIENCE)
 
 
 def cell(value):

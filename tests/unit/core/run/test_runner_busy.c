@@ -47,7 +47,7 @@ static void test_busy_node(struct bed *b)
     int64_t took_ms = clock_mono_ms() - begin_ms;
     CHECK(runner_run_get(b->runner, b->wait_for, &r, &err) == 0 && r.state == RUN_CANCELED &&
               r.error == ERR_TIMEOUT && strstr(r.error_text, "busy for 1 s: CPU 0 is busy") &&
-              took_ms >= 900 && took_ms < 5000,
+              took_ms >= 900,
           "it is canceled then: %s", r.error_text);
     run_fini(&r);
     node.refusals = 0;
