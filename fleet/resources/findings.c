@@ -93,10 +93,11 @@ static int read_kept_states(const struct request *q, unsigned *states, struct er
 {
     const char *text = request_query(q, "state");
     int state = text ? kept_state_find(text) : KEPT_NONE;
+    if (state < 0)
+        return err_set(err, ERR_INVALID, "state",
+                       "must be forming, open, acknowledged, fixed or closed");
     *states = text ? 1U << state : 1U << KEPT_OPEN | 1U << KEPT_ACKNOWLEDGED | 1U << KEPT_FIXED;
-    return state >= 0 ? 0
-                      : err_set(err, ERR_INVALID, "state",
-                                "must be forming, open, acknowledged, fixed or closed");
+    return 0;
 }
 
 static int read_kept_what(const struct request *q, const char **what, struct err *err)
