@@ -11,7 +11,7 @@ export const title = ({ id }) => `Campaign ${id}`;
 const NODES = 200;     // that are listed; others have a link of their own
 const AGAIN_MS = 3000; // while it has not ended
 
-// Where Slurm starts the runs, and nobody has submitted them yet.
+// Slurm starts the runs, and they were not submitted yet.
 const toSubmit = (c) => c.request.through === "slurm" && c.state === "waiting";
 const ended = (c) => ["done", "cancelled", "stopped"].includes(c.state);
 const link = (name) => make("a", { href: `#/nodes/${name}` }, name);

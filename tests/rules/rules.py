@@ -475,7 +475,7 @@ def tests_are_run(files):
 
 def tests_are_patient(files):
     """What a test waits for comes late on a busy machine: its limits are a minute at least, or so short that they are to expire."""
-    limit = re.compile(r"(?<![-\w])(?:timeout=|settimeout\(|\.wait\(|\.join\()(\d+)(?![\d.\w])")
+    limit = re.compile(r"(?:(?<![-\w])timeout=|\.settimeout\(|\.wait\(|\.join\()(\d+)(?![\d.\w])")
     return [f"{path}: a limit of {found} s; PATIENCE of conftest.py ends what hangs"
             for path, text in files.items() if re.match(r"tests/(system|proof|fleet|slurm)/.*\.py$", path)
             for found in limit.findall(text) if 2 <= int(found) < 60]

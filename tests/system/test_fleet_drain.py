@@ -71,7 +71,7 @@ def drained(collect, tmp_path, monkeypatch):  # noqa: F811
 
 def lines(c):
     request = urllib.request.Request(c.url + "/v1/fleet/drain", headers={"Accept": "text/plain"})
-    with urllib.request.urlopen(request, timeout=60) as response:
+    with urllib.request.urlopen(request) as response:
         assert response.headers["Content-Type"].startswith("text/plain")
         return response.read().decode()
 
@@ -91,7 +91,7 @@ def test_the_collector_says_what_the_command_says(drained, tmp_path):
     c, slurm = drained(100, *BAD, reasons={"node001": "numaprobe +5.0% l3", "node002": "disk; reboot"})
     theirs = c.fleet.run("drain", "-w", c.fleet.all)
     assert theirs.returncode == 7 and "scontrol update" in theirs.stdout
-    until(lambda: lines(c) == theirs.stdout, timeout=60)
+    until(lambda: lines(c) == theirs.stdout)
     document = c.get("/v1/fleet/drain")
     assert (document["applied"], document["problem"]) == (False, "") and document["judged"] and document["slurm_read"]
     own = c.fleet.json("drain", "-w", c.fleet.all, status=7)["drain"]
@@ -109,12 +109,12 @@ def test_the_collector_says_what_the_command_says(drained, tmp_path):
 
 def test_what_others_have_drained_is_left_alone(drained):
     c, slurm = drained(100, *BAD)
-    first = until(lambda: suggested(c), timeout=60)
+    first = until(lambda: suggested(c))
     assert 1 <= len(first) <= 2, "2 % of a class"
     [well, other] = [n["node"] for n in c.fleet.truth["world"]["nodes"] if not n["bad"]][50:52]
     slurm.list(c.fleet.names, {first[0]: "maintenance", well: "numaprobe slow"})
     c.process.send_signal(signal.SIGHUP)
-    until(lambda: suggested(c, "resume") == [well], timeout=60)
+    until(lambda: suggested(c, "resume") == [well])
     document = c.get("/v1/fleet/drain")["drain"]
     assert {"node": first[0], "why": "other_reason", "reason": "maintenance"} in document["left_alone"]
     assert first[0] not in suggested(c) and len(suggested(c)) == 1, "one that has our reason counts for the share"
@@ -126,7 +126,7 @@ def test_without_slurm_nothing_is_suggested(collect):  # noqa: F811
     c = collect(60, *BAD).start()
     c.wait_up(60)
     judged(c)
-    until(lambda: c.get("/v1/fleet/drain")["drain"]["left_alone"], timeout=60)
+    until(lambda: c.get("/v1/fleet/drain")["drain"]["left_alone"])
     document = c.get("/v1/fleet/drain")
     assert not document["drain"]["reasons_known"] and document["slurm_read"] is None and not document["drain"]["suggestions"]
     assert {one["why"] for one in document["drain"]["left_alone"]} == {"not_known"}
@@ -142,21 +142,21 @@ def test_a_collector_that_has_not_judged_says_so(collect):  # noqa: F811
 def confirm(c, node):
     """A run of the node that was measured later than its finding was opened, and is stored. Times of runs are whole seconds."""
     opened = findings(c, f"?node={node}&what=outlier")[0]["opened"]
-    until(lambda: (measure(c, node), (newest := c.node(node)["newest"]) and newest > opened)[1], timeout=60)
+    until(lambda: (measure(c, node), (newest := c.node(node)["newest"]) and newest > opened)[1])
 
 
 def test_applied_drains_are_few_and_each_has_its_reason(drained):
     c, slurm = drained(100, *BAD)
-    until(lambda: len(suggested(c)) == 2 and len(findings(c, "?what=outlier")) >= 2, timeout=60)
+    until(lambda: len(suggested(c)) == 2 and len(findings(c, "?what=outlier")) >= 2)
     for f in findings(c, "?what=outlier"):
         confirm(c, f["node"])
     assert slurm.calls() == [] and c.get("/v1/fleet/drain")["applied"] is False
     c.stop()
     c.options.append("--drain=apply")
     c.start()
-    until(lambda: len(slurm.calls()) == 2, timeout=60)
+    until(lambda: len(slurm.calls()) == 2)
     assert c.get("/v1/fleet/drain")["applied"] is True
-    kept = until(lambda: len(k := [f for f in findings(c) if f["drained"]]) == 2 and k, timeout=60)
+    kept = until(lambda: len(k := [f for f in findings(c) if f["drained"]]) == 2 and k)
     gone = slurm.reasons()
     assert {f["node"] for f in kept} == set(gone) and all(re.fullmatch(r"numaprobe [+-][\d.]+% [\w.]+", r) for r in gone.values())
     assert all(re.fullmatch(r"update NodeName=node\d+ State=DRAIN Reason=numaprobe \S+ \S+", call) for call in slurm.calls())
@@ -165,15 +165,15 @@ def test_applied_drains_are_few_and_each_has_its_reason(drained):
     table = run("fleet", "findings", env={"NUMAPROBE_FLEET": c.url, "COLUMNS": "200"}).stdout
     assert table.count("; drained 20") == 2, table
     c.process.send_signal(signal.SIGHUP)
-    until(lambda: not suggested(c), timeout=60)
+    until(lambda: not suggested(c))
     # An administrator returns one to service. The finding is the same, and so it is not drained again.
     node = kept[0]["node"]
     slurm.list(c.fleet.names, {n: r for n, r in gone.items() if n != node})
     c.process.send_signal(signal.SIGHUP)
-    until(lambda: node in suggested(c), timeout=60)
+    until(lambda: node in suggested(c))
     before = c.get("/v1/fleet/drain")["judged"]
     measure(c, node)
-    until(lambda: c.get("/v1/fleet/drain")["judged"] != before, timeout=60)
+    until(lambda: c.get("/v1/fleet/drain")["judged"] != before)
     assert len(slurm.calls()) == 2 and c.get("/v1/fleet/drain")["problem"] == ""
 
 
@@ -184,10 +184,10 @@ def test_a_finding_that_a_person_knows_of_drains_nothing(drained):
     confirm(c, f["node"])
     before = judged(c)
     measure(c, f["node"])
-    until(lambda: c.status()["findings"]["judged"] != before, timeout=60)
+    until(lambda: c.status()["findings"]["judged"] != before)
     assert suggested(c) == [f["node"]] and slurm.calls() == []
     assert put(c, f["id"], state="open")[0] == 200
-    until(lambda: (measure(c, f["node"]), slurm.calls())[1], timeout=60)
+    until(lambda: (measure(c, f["node"]), slurm.calls())[1])
     assert list(slurm.reasons()) == [f["node"]]
 
 
@@ -196,7 +196,7 @@ def test_what_slurm_refuses_or_a_person_has_drained_meanwhile(drained):
     f = found(c, "outlier")
     # What the collector knows of Slurm is older than this.
     slurm.list(c.fleet.names, {f["node"]: "a person's"})
-    problem = until(lambda: (measure(c, f["node"]), c.get("/v1/fleet/drain")["problem"])[1], timeout=60)
+    problem = until(lambda: (measure(c, f["node"]), c.get("/v1/fleet/drain")["problem"])[1])
     assert problem == f'{f["node"]}: it has the reason "a person\'s" already' and slurm.calls() == []
     assert slurm.reasons() == {f["node"]: "a person's"}
     assert not c.get(f"/v1/fleet/findings/{f['id']}")["drained"]
@@ -206,7 +206,7 @@ def test_a_scontrol_that_fails_is_named(drained):
     c, slurm = drained(60, "--runs=8", "--bad=1", "--bad-percent=20", collector=("--drain=apply",))
     (slurm.folder / "broken").touch()
     f = found(c, "outlier")
-    problem = until(lambda: (measure(c, f["node"]), c.get("/v1/fleet/drain")["problem"])[1], timeout=60)
+    problem = until(lambda: (measure(c, f["node"]), c.get("/v1/fleet/drain")["problem"])[1])
     assert problem.startswith(f'{f["node"]}: scontrol failed with status 1') and "Invalid user" in problem, problem
     assert "event=drain node=" in c.log.read_text() and not c.get(f"/v1/fleet/findings/{f['id']}")["drained"]
 
@@ -232,7 +232,7 @@ def test_a_scontrol_that_hangs_holds_nobody_up(drained):
 def test_apply_needs_slurm():
     def check(*options):
         done = subprocess.run([FLEETD, "--check-config", "--config=/dev/null", "--drain=apply", *options], capture_output=True,
-                              text=True, timeout=60)
+                              text=True)
         return done.returncode, done.stderr
     assert check("--nodes=n1") == (2, "numaprobe-fleetd: drain = apply needs Slurm as a source of nodes, which says what others "
                                       "have drained: source = slurm:\n")

@@ -30,14 +30,14 @@ class Collector:
         self.options = [f"--state-dir={home}/state", f"--run-dir={home}/run", f"--hostfile={self.list}",
                         f"--hosts-file={fleet.home}/hosts", f"--url=http://%h:{fleet.port}", "--listen=127.0.0.1:0",
                         "--every=1", *options]
-        self.process = None
+        self.process, self.program = None, FLEETD
 
     def name(self, names):
         self.list.write_text("\n".join(names) + "\n")
 
     def start(self):
         seen = self.log.read_text().count("event=ready") if self.log.exists() else 0
-        self.process = subprocess.Popen([FLEETD, *self.options], stderr=open(self.log, "a"), stdin=subprocess.DEVNULL)
+        self.process = subprocess.Popen([self.program, *self.options], stderr=open(self.log, "a"), stdin=subprocess.DEVNULL)
         ready = until(lambda: self.process.poll() is not None or
                       re.findall(r"event=ready listen=(\S+)", self.log.read_text())[seen:])
         assert self.process.poll() is None, self.log.read_text()
@@ -243,6 +243,23 @@ def test_processes_that_are_killed_lose_nothing(collect):
     assert until(lambda: read_again(c))["nodes"] == 300, "another process reads"
 
 
+def test_a_page_that_ends_its_reader_stops_no_other_node(collect):
+    c = collect(5, "--bad=0")
+    c.program = build_dir() / "tests" / "fakes" / "numaprobe-fleetd_poisoned"  # its reader ends by a page of node3
+    c.start()
+    c.wait_up(4)
+    poisoned = until(lambda: (n := c.node("node3"))["poison"] and n)
+    assert poisoned["problem"] == "its page ended the process that reads it" and poisoned["received"] is None
+    assert c.wait_up(4)["store_ready"] and c.rows("SELECT count(*) FROM run") == [(4 * 12,)], "of all others"
+    assert all(c.node(n)["poison"] is None for n in c.fleet.names if n != "node3")
+    finding = until(lambda: next(iter(c.get("/v1/fleet/findings?what=poison")["findings"]), None))
+    assert (finding["node"], finding["state"], finding["grade"]) == ("node3", "open", "sure"), finding
+    ended = c.log.read_text().count("event=ingest.ended")
+    before = c.status()["requests"]
+    until(lambda: c.status()["requests"] >= before + 3 * 4)
+    assert c.log.read_text().count("event=ingest.ended") == ended, "it is left alone for an hour"
+
+
 def test_what_nodes_do_wrong_is_said_and_others_are_not_held_up(collect):
     faults = ("node01 refuses; node02 silent; node03 garbage; node04 json; node05 name; node06 endless; node07 cut; "
               "node08 older; node09 newer; node10 clock=300; node11 unavailable=1")
@@ -302,12 +319,16 @@ def test_a_rollout_is_a_change_with_its_cause(collect):
 
 
 def test_old_months_are_deleted(collect):
-    c = collect(5, "--runs=9", f"--interval-s={20 * 86400}", collector=("--keep-days=60",)).start()
+    c = collect(5, "--runs=9", "--run-ms=0", f"--interval-s={20 * 86400}", collector=("--keep-days=60",)).start()
     c.wait_up(5)
+    assert c.status()["runs_stored"] == 90
+    c.stop()  # what came behind the first look waits an hour for the next one
+    c.start()
+    with urllib.request.urlopen(f"http://127.1.0.1:{c.fleet.port}/v1/runs", b'{"benchmark": "latency"}', timeout=PATIENCE):
+        pass
     [(least, most)] = until(lambda: (r := c.rows("SELECT min(measured_ms), max(measured_ms) FROM run")) and
                             r[0][1] - r[0][0] < 95 * 86400000 and r)
     assert most - least >= 50 * 86400000, "what is younger stays"
-    assert c.status()["runs_stored"] == 90
 
 
 def test_lists_are_filtered_and_paged(collect):
