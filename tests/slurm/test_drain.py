@@ -118,7 +118,7 @@ def test_the_collector_drains_the_slow_node(twelve, tmp_path):
         while "event=drained" not in log:
             assert time.monotonic() < end, log
             body = json.dumps({"benchmark": "latency"}).encode()
-            with urllib.request.urlopen(f"http://127.1.0.{int(bad[4:])}:{port}/v1/runs", body, timeout=20):
+            with urllib.request.urlopen(f"http://127.1.0.{int(bad[4:])}:{port}/v1/runs", body, timeout=120):
                 pass  # a newer run, which confirms the finding
             if select.select([fleetd.stderr], [], [], 1)[0]:
                 log += fleetd.stderr.readline().decode()

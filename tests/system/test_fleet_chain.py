@@ -11,7 +11,7 @@ import urllib.request
 
 import pytest
 
-from conftest import until
+from conftest import PATIENCE, until
 from postgresql import make_postgresql  # noqa: F401
 from test_fleetd import FLEETD, Collector, collect  # noqa: F401
 
@@ -62,7 +62,7 @@ def chain(collect, tmp_path):  # noqa: F811
         below.wait_up(NODES)
         made.append(Upper(tmp_path / "upper", below, *upper, nodes=nodes))
         made[-1].start()
-        until(lambda: made[-1].status()["store_ready"], timeout=60)
+        until(lambda: made[-1].status()["store_ready"])
         return below, made[-1]
     yield make
     for one in made:
@@ -75,7 +75,7 @@ def measure(fleet, times=1):
     for node in range(NODES):
         for _ in range(times):
             url = f"http://127.1.0.{node + 1}:{fleet.port}/v1/runs"
-            with urllib.request.urlopen(url, json.dumps({"benchmark": "latency"}).encode(), timeout=20):
+            with urllib.request.urlopen(url, json.dumps({"benchmark": "latency"}).encode(), timeout=PATIENCE):
                 pass
 
 
@@ -153,15 +153,15 @@ def test_a_node_that_comes_two_ways_is_a_duplicate_and_its_runs_are_stored_once(
     assert lower.fleet.names[0] == "node01"
     wait_same(lower, upper, EVERY)
     upper.again()
-    until(lambda: upper.node("node01")["duplicate"] and upper.node("node01")["collector"] == "", timeout=60)
+    until(lambda: upper.node("node01")["duplicate"] and upper.node("node01")["collector"] == "")
     assert upper.node("node01")["state"] == "up" and not upper.node("node03")["duplicate"]
-    found = until(lambda: [f for f in upper.get("/v1/fleet/findings?what=duplicate")["findings"]], timeout=60)
+    found = until(lambda: [f for f in upper.get("/v1/fleet/findings?what=duplicate")["findings"]])
     assert {f["node"] for f in found} <= {"node01", "node02"} and "two ways" in found[0]["text"], found
     measure(lower.fleet, 3)
     wait_same(lower, upper, EVERY + 3 * NODES)
     upper.name(["node01"])
     upper.again()
-    until(lambda: upper.node("node02")["collector"] == lower.url, timeout=60)
+    until(lambda: upper.node("node02")["collector"] == lower.url)
     measure(lower.fleet)
     wait_same(lower, upper, EVERY + 4 * NODES)
 
@@ -212,7 +212,7 @@ def test_the_feed_is_the_one_of_a_node(collect):  # noqa: F811
                                        ("https://" + 60 * "x", "at most 63 bytes"), ("ftp://fleet.example", "needs the address")])
 def test_a_wrong_address_is_refused(tmp_path, url, said):
     done = subprocess.run([FLEETD, "--check-config", f"--state-dir={tmp_path}", f"--source=collector:{url}"], capture_output=True,
-                          text=True, timeout=20)
+                          text=True, timeout=PATIENCE)
     assert done.returncode == 2 and said in done.stderr, done
 
 
@@ -223,7 +223,7 @@ def test_a_node_is_no_collector(collect, tmp_path):  # noqa: F811
     try:
         until(lambda: (b := upper.below()[0])["state"] == "down" and "422" in b["problem"])
         until(lambda: "404" in upper.status()["sources_problem"])
-        until(lambda: upper.status()["store_ready"], timeout=60)
+        until(lambda: upper.status()["store_ready"])
         assert different(upper) == (0, 0)
     finally:
         upper.kill()
