@@ -39,7 +39,7 @@ def main():
     args = p.parse_args()
     os.environ["NUMAPROBE_BUILD"] = str(args.build.resolve())
     from dashboard import Browser
-    from test_fleet_browser import close, collector_over
+    from test_fleet_browser import collector_over
     for nodes in map(int, args.nodes.split(",")):
         browser = Browser()
         with tempfile.TemporaryDirectory() as home:
@@ -56,7 +56,7 @@ def main():
                       f"{size / 1024:.1f} KiB over the wire; load {os.getloadavg()[0]:.1f}")
             finally:
                 browser.close()
-                close(c)
+                c.close()
 
 
 if __name__ == "__main__":
