@@ -109,13 +109,25 @@ static double cache_lines(const struct workload *w)
     return (double)w->llc / (double)w->line;
 }
 
-// Hops of the warm-up: on links that were written around the caches, each is a load from memory.
+static bool warms_by_lap(const struct workload *w, double links)
+{
+    return links < CHASE_WHOLE_LLC * cache_lines(w);
+}
+
+// Links of the warm-up.
+static double warm_links(const struct workload *w, double links)
+{
+    return warms_by_lap(w, links) ? links : fmax(0, cache_lines(w) - links / CHASE_SPARED);
+}
+
+// They were written around the caches, so each is a load from memory. Those of a lap wait for each
+// other.
 static double chase_warm_s(const struct workload *w, double links)
 {
-    double lines = cache_lines(w), hops = links;
-    if (links >= CHASE_WHOLE_LLC * lines)
-        hops = fmax(0, lines - links / CHASE_SPARED);
-    return hops * LOCAL_S * w->far;
+    double hop = LOCAL_S * w->far;
+    if (warms_by_lap(w, links))
+        return links * hop;
+    return warm_links(w, links) * hop / OVERLAP + WARM_CHUNK * hop;
 }
 
 // Samples of a visit: they take the time limit of their cell, unless they are few and long.
@@ -466,7 +478,7 @@ static double estimate_hierarchy(const struct spec *s, const struct workload *w)
     double memory = hierarchy_cell_s(s, w, usual / line, usual), sample = samples_s(s, 0);
     double visit = memory + c.n[PART_PARALLEL] * sample + w->targets * memory +
                    c.n[PART_STRIDE] * (sample + OTHERS / RANK_BYTES_S * usual +
-                                       chase_warm_s(w, usual / line) / OVERLAP);
+                                       warm_links(w, usual / line) * LOCAL_S * w->far / OVERLAP);
     for (int part = PART_CURVE; part <= PART_HUGE_PAGES; part++)
         visit += hierarchy_part_s(s, w, &c, (enum hierarchy_part)part);
     double made = arena_s(s, w, bytes, 1) + arena_s(s, w, bytes / 4, 1) + bytes / 4 / BASE_BYTES_S +
@@ -479,7 +491,7 @@ static double estimate_hierarchy(const struct spec *s, const struct workload *w)
 static double estimate_scan(const struct spec *s, const struct workload *w)
 {
     enum { PASSES = 3, MEETS = 4 }; // filled, written, read; of all ranks in an aspect or a round
-    double bytes = (double)scan_memory_bytes(w->caches, w->ranks), visits = (double)s->visits;
+    double bytes = (double)w->scan_bytes, visits = (double)s->visits;
     double l2_links = (double)scan_l2_bytes(0) / (double)w->line;
     double rounds = ceil(fmin(w->pairs, SCAN_PAIRS_MOST) / fmax(1, floor(w->cpus / 2.0)));
     double around = chase_warm_s(w, l2_links) + chase_warm_s(w, bytes / (double)w->line) +

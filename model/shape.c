@@ -26,9 +26,7 @@ const struct shape *shape_find(const struct shape *list, int n, const char *name
     return NULL;
 }
 
-// A table of every pair with every rank beyond this would have a million cells, which takes 110 MB
-// and is not readable; 512 ranks are 262,144.
-// What measures pairs of so many ranks instead.
+// What measures pairs of more ranks than a table has room for.
 static const char *pairs_instead(const struct spec *s)
 {
     return spec_param(s, "pairs")
@@ -38,6 +36,8 @@ static const char *pairs_instead(const struct spec *s)
                : "the benchmark scan measures a choice of all pairs, and c2c those of fewer ranks";
 }
 
+// A table of every pair of 1,024 ranks would have a million cells, which take 110 MB and are not
+// readable; 512 ranks are 262,144.
 int shape_check_ranks(const struct spec *s, int ranks, struct err *err)
 {
     struct shape list[SHAPES_MAX];

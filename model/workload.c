@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "model/scan.h"
 #include "model/spec_values.h"
 #include "model/target.h"
 
@@ -178,6 +179,12 @@ struct rank_cache *workload_caches(const struct plan *p, const struct topology *
     return caches;
 }
 
+// Each rank is compared with each other, so that an estimate may not do it again and again.
+static uint64_t workload_scan_bytes(const struct workload *w, const struct spec *s)
+{
+    return s->benchmark == BENCHMARK_SCAN ? scan_memory_bytes(w->caches, w->ranks) : 0;
+}
+
 static int workload_teams(struct workload *w, const struct spec *s, struct err *err)
 {
     if (s->benchmark != BENCHMARK_BANDWIDTH)
@@ -206,6 +213,7 @@ int workload_make(struct workload *w, const struct spec *s, const struct plan *p
     for (int i = 0; i < made.ranks; i++)
         made.llc = rank_cache_bytes(&made.caches[i]) > made.llc ? rank_cache_bytes(&made.caches[i])
                                                                 : made.llc;
+    made.scan_bytes = workload_scan_bytes(&made, s);
     *w = made;
     made = (struct workload){0};
     return 0;

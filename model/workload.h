@@ -20,6 +20,7 @@ struct workload {
     struct rank_cache *caches; // [ranks]; owned
     int n_teams;               // of the benchmark bandwidth; others: 0
     struct stream_team *teams; // owned
+    uint64_t scan_bytes;       // that the benchmark scan chases through, of a rank; others: 0
     bool processes;            // as plan's
 };
 

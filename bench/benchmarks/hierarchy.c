@@ -83,12 +83,11 @@ static int hierarchy_make_matrices(const struct hierarchy *h, struct matrix *m, 
 
 // As far as other chases are warmed up, whatever the limits of a cell: a quick run measures the
 // same. The clock is up from the part before.
-static void hierarchy_warm(struct hierarchy *h, uint64_t links)
+static void hierarchy_warm(struct hierarchy *h)
 {
-    struct session *s = h->s;
     uint64_t begin = clock_mono_ns();
-    sampler_warm(&h->chaser.sampler, chaser_warm_hops(s, links), 0);
-    s->slot->phase_ms[PHASE_WARMUP] += session_ms_since(begin);
+    chaser_fill_caches(&h->chaser);
+    h->s->slot->phase_ms[PHASE_WARMUP] += session_ms_since(begin);
 }
 
 // A chain of so many links so far apart, in random order.
@@ -98,7 +97,7 @@ static int chase_links(struct hierarchy *h, const struct arena *a, uint64_t link
     h->chaser.stride = stride;
     chaser_build(&h->chaser, a, links * stride, visit, h->s->spec->visits);
     sampler_clear(&h->chaser.sampler);
-    hierarchy_warm(h, links);
+    hierarchy_warm(h);
     chaser_sample(&h->chaser);
     return sampler_keep(&h->chaser.sampler, NULL, sum, err);
 }
@@ -132,7 +131,7 @@ static int chase_parallel(struct hierarchy *h, int col, int64_t visit, struct er
     if (col == 0) {
         h->chaser.stride = h->line;
         chaser_build(&h->chaser, &h->arena, h->usual, visit, h->s->spec->visits);
-        hierarchy_warm(h, h->chaser.chain.links);
+        hierarchy_warm(h);
     }
     const struct chain *c = &h->chaser.chain;
     for (int i = 0; i < chains; i++)
@@ -156,7 +155,9 @@ static int chase_stride(struct hierarchy *h, int col, struct err *err)
                   chain_write_strided(h->arena.base, bytes, h->line, (uint64_t)column->value));
     h->s->slot->phase_ms[PHASE_BUILD] += session_ms_since(begin);
     sampler_clear(sampler);
-    hierarchy_warm(h, bytes / h->line);
+    begin = clock_mono_ns();
+    sampler_warm(sampler, chaser_warm_links(h->s, bytes / h->line), 0);
+    h->s->slot->phase_ms[PHASE_WARMUP] += session_ms_since(begin);
     chaser_sample(&h->chaser);
     return sampler_keep(sampler, NULL, &column->sum, err);
 }

@@ -32,6 +32,27 @@ void *chain_link(const struct chain *c, uint64_t index)
     return c->base + index * c->stride;
 }
 
+// Where in the order a link is.
+static uint64_t position_of(const struct chain *c, const void *link)
+{
+    uint64_t index = (uint64_t)((const char *)link - c->base) / c->stride;
+    uint64_t begin = index - index % c->block;
+    return begin + perm_inverse(&c->order, index - begin);
+}
+
+void chain_load_before(const struct chain *c, const void *link, uint64_t n)
+{
+    uint64_t first = (position_of(c, link) + c->links - n) % c->links;
+    uint64_t begin = first - first % c->block, in_block = first - begin;
+    for (; n; n--) {
+        (void)*(void *volatile *)chain_link(c, begin + perm_at(&c->order, in_block));
+        if (++in_block < c->block)
+            continue;
+        in_block = 0;
+        begin = begin + c->block < c->links ? begin + c->block : 0;
+    }
+}
+
 typedef void (*line_writer)(const struct chain *c, uint64_t first, const uint64_t *next, int n);
 
 #if defined(__x86_64__)

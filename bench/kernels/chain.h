@@ -37,3 +37,8 @@ void chain_set_line(struct chain *c, uint64_t bytes);
 void *chain_write_strided(void *base, uint64_t bytes, uint64_t line, uint64_t stride);
 
 void *chain_link(const struct chain *c, uint64_t index);
+
+// Loads the `n` links before `link` in the order, the nearest last; n is at most c->links. The
+// caches then have what following these links would have left. Addresses are computed, so that
+// several loads are under way at once.
+void chain_load_before(const struct chain *c, const void *link, uint64_t n);

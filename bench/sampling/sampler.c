@@ -13,7 +13,6 @@
 #include "model/method.h"
 
 enum {
-    WARM_CHUNK = 8192,  // hops between looks at the clock: below 4 ms on the slowest memory
     LINGER_HOPS = 1024, // waiting for others: about 0.1 ms
     ROOM_SPARE = 64,    // samples of others that take longer than we
     ROOM_MAX = 1 << 20, // 40 MB of samples

@@ -25,8 +25,11 @@ void chaser_fini(struct chaser *c);
 // that is larger: which of its pages a working set has makes a difference too.
 void chaser_build(struct chaser *c, const struct arena *a, uint64_t bytes, int64_t visit,
                   int64_t visits);
-void chaser_warm(struct chaser *c);                                 // see the top of chaser.c
-uint64_t chaser_warm_hops(const struct session *s, uint64_t links); // its hops
+void chaser_warm(struct chaser *c); // see the top of chaser.c
+// Its first part: the caches have what the walk to here would have left in them.
+void chaser_fill_caches(struct chaser *c);
+// How many links that takes: all, or fewer than there are.
+uint64_t chaser_warm_links(const struct session *s, uint64_t links);
 // What a visit of one rank may take: building, warming up, sampling.
 double chaser_guess_ms(const struct session *s, uint64_t bytes);
 void chaser_sample(struct chaser *c); // until the visit is done

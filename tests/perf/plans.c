@@ -20,7 +20,7 @@ struct planned {
 
 static double ms_since(uint64_t *begin)
 {
-    uint64_t now = clock_mono_ns();
+    uint64_t now = clock_cpu_ns();
     double ms = (double)(now - *begin) / 1e6;
     *begin = now;
     return ms;
@@ -31,7 +31,7 @@ static bool measure(struct spec *s, const struct topology *t, struct planned *ou
 {
     struct plan p CLEANUP(plan_fini) = {0};
     struct workload w CLEANUP(workload_fini) = {0};
-    uint64_t at = clock_mono_ns();
+    uint64_t at = clock_cpu_ns();
     if (plan_make(&p, s, t, err) < 0)
         return false;
     out->plan_ms = ms_since(&at);

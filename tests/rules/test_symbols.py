@@ -29,7 +29,6 @@ UNUSED = {
     "audit_may_write": "the limit per client, at times that a test chooses",
     "connection_cut": "a connection that is cut while it waits; a full listener cuts another one",
     "peer_client_of_address": "addresses that no test machine has",
-    "perm_inverse": "a permutation and its inverse, for every length",
     "place_verify_from": "each way of finding a page's node; the first that works hides the others",
     "route_match": "patterns, one by one",
     "stats_between_visits": "differences between visits, without those within one",

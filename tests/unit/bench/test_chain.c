@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "bench/kernels/chase.h"
@@ -53,6 +55,54 @@ static void cycles(void *memory)
     }
     for (uint64_t bytes = 1024; bytes <= 64 << 20; bytes *= 2)
         CHECK(one_cycle(memory, bytes, 64, 3), "one cycle through %d KiB", (int)(bytes >> 10));
+}
+
+// --- The links before one -----------------------------------------------------------------------
+
+// Of memory that nobody has touched, what was loaded is there. Each link has a page of its own.
+static bool loads_the_links_before(const struct chain *c, const uint64_t *order, uint64_t at,
+                                   uint64_t n)
+{
+    uint64_t bytes = c->links * c->stride, bad = 0;
+    unsigned char *there = calloc(c->links, 1), *want = calloc(c->links, 1);
+    struct chain fresh = *c;
+    fresh.base = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!there || !want || fresh.base == MAP_FAILED || madvise(fresh.base, bytes, MADV_NOHUGEPAGE))
+        abort();
+    chain_load_before(&fresh, chain_link(&fresh, order[at]), n);
+    if (mincore(fresh.base, bytes, there))
+        abort();
+    for (uint64_t i = 1; i <= n; i++)
+        want[order[(at + c->links - i) % c->links]] = 1;
+    for (uint64_t i = 0; i < c->links; i++)
+        bad += (there[i] & 1) != want[i];
+    munmap(fresh.base, bytes);
+    free(there);
+    free(want);
+    return bad == 0;
+}
+
+static void before(char *memory, uint64_t links, uint64_t locality)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), tried = 0, bad = 0;
+    struct chain c;
+    char *at = memory;
+    uint64_t *order = calloc(links, sizeof *order);
+    if (!order)
+        abort();
+    chain_plan(&c, memory, links * page, page, locality * page, 5);
+    chain_write(&c, 0, c.links);
+    for (uint64_t i = 0; i < c.links; i++) {
+        order[i] = (uint64_t)(at - memory) / page;
+        memcpy(&at, (void *)at, sizeof at);
+    }
+    for (uint64_t k = 0; k < c.links; k += 1 + c.links / 7)
+        for (uint64_t n = 0; n <= c.links; n += 1 + c.links / 9, tried++)
+            bad += !loads_the_links_before(&c, order, k, n);
+    CHECK(tried > 1 && bad == 0 && loads_the_links_before(&c, order, 0, c.links),
+          "the links before one of %d, shuffled by %d: loaded, and no others", (int)links,
+          (int)c.block);
+    free(order);
 }
 
 struct part {
@@ -259,6 +309,10 @@ int main(void)
     if (!memory)
         return tap_done();
     cycles(memory);
+    before(memory, 1, 0);
+    before(memory, 64, 0);
+    before(memory, 97, 0);
+    before(memory, 100, 12);
     slices(memory);
     localities(memory);
     hops(memory);

@@ -175,9 +175,11 @@ static void chaser(void)
     chaser_warm(&c);
     CHECK(s.slot->phase_ms[PHASE_WARMUP] >= 20, "a small chain is warmed up for 20 ms");
     s.cache.llc_bytes = 64 * MIB;
-    double lap_ms = chaser_guess_ms(&s, 4 * s.cache.llc_bytes - 64),
-           fill_ms = chaser_guess_ms(&s, 4 * s.cache.llc_bytes);
-    CHECK(lap_ms > 3 * fill_ms, "a lap below four last-level caches, from there on what fills one");
+    uint64_t lines = s.cache.llc_bytes / 64, most = 4 * lines;
+    CHECK(chaser_warm_links(&s, most - 1) == most - 1 &&
+              chaser_warm_links(&s, most) == lines - most / 64 &&
+              chaser_warm_links(&s, 64 * lines) == 0,
+          "a lap below four last-level caches, from there on what fills one, less 1/64");
     struct chain first = c.chain;
     chaser_build(&c, &a, MIB, 1, 2);
     CHECK(c.chain.base == a.base + 2 * MIB && first.base == a.base,

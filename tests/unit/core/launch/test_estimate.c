@@ -73,7 +73,7 @@ static void budgets(const struct topology *t)
         if (usual <= 0)
             CHECK(false, "%s: %s", benchmarks[i].name, err.text);
         int fitted = 0;
-        for (s.budget_s = 1; s.budget_s < (int64_t)usual; s.budget_s++) {
+        for (s.budget_s = 1; (double)s.budget_s < usual; s.budget_s++) {
             measured = s;
             bool fits = budget_fit(&p, &s, &w, &err) == 0;
             budget_apply(&p, &measured);
