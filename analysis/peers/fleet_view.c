@@ -291,7 +291,8 @@ static struct share_centre share_describe(struct fleet_share *s, bool more, doub
 {
     qsort(x, n, sizeof *x, view_ascending);
     struct spread spread = spread_of(x, n, 0);
-    struct share_centre c = {spread.centre, NAN, spread_freedom(n)};
+    // Of three nodes there is less than one degree of freedom, which no interval is made of.
+    struct share_centre c = {spread.centre, NAN, fmax(1, spread_freedom(n))};
     s->median = view_value(more, c.centre);
     s->lo = s->hi = NAN;
     if (n < SHARE_NODES_MIN)

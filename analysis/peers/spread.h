@@ -19,5 +19,5 @@ struct spread spread_of(const double *sorted, int n, double floor);
 // are). What a value is above the centre, in scales: of one of the n values that the spread is of,
 // n >= 8 (a far value hardly widens its own scale, and never by much).
 double spread_member_freedom(int n);
-// The same of a further value, and of the centre in its standard errors; n >= 3.
+// The same of a further value, and of the centre in its standard errors; n >= 3. Below 1 for n = 3.
 double spread_freedom(int n);
