@@ -96,6 +96,12 @@ size_t str_utf8_char(const char *s)
     return utf8_sequence((const unsigned char *)s, 4); // the NUL continues nothing
 }
 
+bool str_url_has_user(const char *url)
+{
+    const char *slashes = strstr(url, "//"), *host = slashes ? slashes + 2 : url;
+    return memchr(host, '@', strcspn(host, "/?#"));
+}
+
 bool str_utf8_valid(const char *s, size_t n)
 {
     const unsigned char *p = (const unsigned char *)s;

@@ -14,6 +14,8 @@ bool str_to_hex(const char *s, uint64_t *out); // "0x7f00" or "7f00"
 // Decimal and finite, '.' whatever the locale.
 bool str_to_double(const char *s, double *out);
 bool str_starts(const char *s, const char *prefix);
+// "https://user:password@host/x": its authority has a user, perhaps with a password.
+bool str_url_has_user(const char *url);
 bool str_utf8_valid(const char *s, size_t n);
 // Bytes of the character with which a text begins, 1 to 4; 0: it is none of UTF-8.
 size_t str_utf8_char(const char *s);

@@ -46,10 +46,12 @@ struct fleetd {
 static int spawn_reading(void *context, int control, pid_t *pid, struct err *err)
 {
     struct fleetd *d = context;
-    char program[] = "numaprobe-fleetd", option[] = "--work", where[sizeof d->config.store];
-    char *argv[] = {program, option, where, NULL};
-    const struct child_fd fds[] = {{control, WORKER_CONTROL_FD}};
-    memcpy(where, d->config.store, sizeof where);
+    char program[] = "numaprobe-fleetd", option[] = "--work";
+    char *argv[] = {program, option, NULL};
+    CLEANUP_FD int where = child_text(d->config.store, err);
+    const struct child_fd fds[] = {{control, WORKER_CONTROL_FD}, {where, READING_STORE_FD}};
+    if (where < 0)
+        return -1;
     if (d->reading > 0)
         waitpid(d->reading, NULL, WNOHANG); // it has ended, or was killed a moment ago
     errno = child_exec(pid, argv, fds, COUNT_OF(fds), false);
@@ -277,6 +279,17 @@ static int fleetd_act(const struct fleetd_config *c, enum settings_action action
     }
 }
 
+// The settings, and what of them only the store can check.
+static int fleetd_settings(struct fleetd *d, int argc, char **argv, enum settings_action *action,
+                           struct err *err)
+{
+    if (fleetd_config_read(&d->config, argc, argv, action, err) < 0)
+        return -1;
+    if (!settings_are_used(*action) || fleet_store_check(d->config.store, err) == 0)
+        return 0;
+    return err_prefix(err, "store");
+}
+
 int fleetd_main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--ingest") == 0)
@@ -294,7 +307,7 @@ int fleetd_main(int argc, char **argv)
     struct fleetd d = {0};
     struct err err = {0};
     enum settings_action action;
-    if (fleetd_config_read(&d.config, argc, argv, &action, &err) < 0) {
+    if (fleetd_settings(&d, argc, argv, &action, &err) < 0) {
         fprintf(stderr, "numaprobe-fleetd: %s\n", err.text);
         return err_info(ERR_USAGE)->exit;
     }

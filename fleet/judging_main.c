@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "core/os/child.h"
 #include "fleet/collect/judged_wire.h"
 #include "fleet/judge/measured.h"
 #include "fleet/judging_drain.h"
@@ -328,9 +329,11 @@ int judging_main(int argc, char **argv)
     struct judging_work w = {0};
     struct err err = {0};
     int64_t flags = 0;
-    if (argc != 4 || !str_to_i64(argv[3], &flags) || !worker_process_limit())
+    char where[FLEET_STORE_WHERE_MAX];
+    if (argc != 3 || !str_to_i64(argv[2], &flags) ||
+        !child_read_text(JUDGING_STORE_FD, where, sizeof where) || !worker_process_limit())
         return 2;
-    int rc = judging_run(&w, argv[2], (int)flags, &err);
+    int rc = judging_run(&w, where, (int)flags, &err);
     if (rc < 0) {
         struct judged_head failed = {0};
         snprintf(failed.problem, sizeof failed.problem, "%s", err.text);

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "core/os/child.h"
 #include "fleet/routes.h"
 #include "fleet/services/class_metrics.h"
 #include "fleet/services/gzip.h"
@@ -12,7 +13,7 @@
 
 struct reading {
     struct fleet_services services;
-    const char *where;
+    char where[FLEET_STORE_WHERE_MAX];
 };
 
 static int reply_class_metrics(const struct request *q, struct worker_answer *a, struct err *err)
@@ -39,9 +40,11 @@ static int reading_reply(void *ctx, const struct worker_question *asked, struct 
 
 int reading_main(int argc, char **argv)
 {
-    if (!worker_process_limit() || argc != 3)
+    struct reading r = {0};
+    (void)argv;
+    if (!worker_process_limit() || argc != 2 ||
+        !child_read_text(READING_STORE_FD, r.where, sizeof r.where))
         return 2;
-    struct reading r = {.where = argv[2]};
     const struct http_service service = {
         .routes = fleet_routes, .context = &r.services, .gzip = gzip_pack};
     return worker_process_run(&service, reading_reply, &r);

@@ -41,9 +41,25 @@ static int check_benchmark(const char *text, struct err *err)
                  : err_set(err, ERR_INVALID, "", "is empty");
 }
 
+// Spreadsheets take a cell of an export that begins so for a formula.
 static int check_variant(const char *text, struct err *err)
 {
+    if (*text && strchr("=+-@", *text))
+        return err_set(err, ERR_INVALID, "", "begins with =, +, - or @");
     return check_ascii(text, ' ', err);
+}
+
+static int check_metric(const char *text, struct err *err)
+{
+    if (*text < 'a' || *text > 'z')
+        return err_set(err, ERR_INVALID, "", "must begin with a letter from a to z");
+    return check_chars(text, "abcdefghijklmnopqrstuvwxyz0123456789_.-", err);
+}
+
+static int check_unit(const char *text, struct err *err)
+{
+    return check_chars(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/%^._",
+                       err);
 }
 
 static int check_word(const char *text, struct err *err)
@@ -92,8 +108,8 @@ static const struct text_member run_texts[] = {
 static const struct text_member node_history_text =
     TEXT(summary, "node_history_id", node_history, check_hex);
 static const struct text_member metric_texts[] = {
-    TEXT(summary_metric, "name", name, check_word),
-    TEXT(summary_metric, "unit", unit, check_word),
+    TEXT(summary_metric, "name", name, check_metric),
+    TEXT(summary_metric, "unit", unit, check_unit),
 };
 
 enum number_kind { IS_COUNT, IS_FLAG, IS_TIME };
@@ -505,8 +521,6 @@ static int read_layout(const struct json *list, const char *within, struct summa
         if (read_text(name, &metric_texts[0], into, within, err) < 0 ||
             read_text(json_next(name), &metric_texts[1], into, within, err) < 0)
             return -1;
-        if (!*into->name)
-            return wrong(err, within, "name", "is empty");
     }
     return 0;
 }

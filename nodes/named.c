@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "model/nodeset.h"
 
 static int field_check(const char *what, const char *text, size_t most, char least, struct err *err)
@@ -29,6 +30,9 @@ static int named_check(const struct named_node *n, struct err *err)
         field_check("state", n->state, NAMED_WORD_MAX, '!', err) < 0 ||
         field_check("partition", n->partitions, NAMED_WORD_MAX, '!', err) < 0)
         return -1;
+    if (n->url && str_url_has_user(n->url))
+        return err_set(err, ERR_INVALID, "url",
+                       "url of a node must have no user: it is shown to every reader");
     return field_check("reason", n->reason, NAMED_WORD_MAX, ' ', err);
 }
 

@@ -13,8 +13,9 @@
 #include "client/print.h"
 
 enum {
-    LISTED_NODES = 1000, // of a page
-    WHERE_ROOM = 512,    // of a request's path
+    LISTED_NODES = 1000,  // of a page
+    LISTED_MAX = 1 << 17, // of all pages: what a collector can know
+    WHERE_ROOM = 512,     // of a request's path
     PATH_ROOM = 800,
 };
 
@@ -134,6 +135,7 @@ int collector_nodes(const struct cli *at, const struct nodeset *where, known_nod
 {
     char set[WHERE_ROOM], path[PATH_ROOM];
     CLEANUP_BUF struct buf cursor = BUF_INIT;
+    int listed = 0;
     where_text(where, set);
     for (bool more = true; more;) {
         CLEANUP_JSON struct json *page = NULL;
@@ -152,6 +154,9 @@ int collector_nodes(const struct cli *at, const struct nodeset *where, known_nod
         }
         const char *next = json_text(json_get(page, "cursor"));
         more = next && json_count(list) > 0;
+        listed += json_count(list);
+        if (more && listed > LISTED_MAX)
+            return err_set(err, ERR_UNREACHABLE, "", "the collector's pages do not end");
         buf_reset(&cursor);
         http_escape(&cursor, next ? next : "");
     }

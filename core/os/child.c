@@ -129,6 +129,24 @@ void child_end(pid_t *pid)
     *pid = 0;
 }
 
+int child_text(const char *text, struct err *err)
+{
+    size_t n = strlen(text);
+    CLEANUP_FD int fd = memfd_create("text", MFD_CLOEXEC);
+    if (fd < 0 || pwrite(fd, text, n, 0) != (ssize_t)n)
+        return err_sys(err, "a memory file for a process");
+    return steal_fd(&fd);
+}
+
+bool child_read_text(int fd, char *out, size_t room)
+{
+    ssize_t n = pread(fd, out, room, 0);
+    if (n < 0 || (size_t)n >= room)
+        return false;
+    out[n] = '\0';
+    return true;
+}
+
 bool child_limit_memory(size_t bytes)
 {
     char text[200];

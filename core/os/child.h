@@ -30,5 +30,9 @@ struct child_fd {
 int child_exec(pid_t *pid, char *const argv[], const struct child_fd *fds, int n, bool session);
 // Kills a child of child_exec() and reaps it. 0: there is none.
 void child_end(pid_t *pid);
+// A text for a child that no other account may see, as all may see argv: a file descriptor for its
+// list, of which it reads the text with child_read_text(). -1 and an error.
+int child_text(const char *text, struct err *err);
+bool child_read_text(int fd, char *out, size_t room); // false: there is none, or it is too long
 // The calling process may have `bytes` of address space more than it has now.
 bool child_limit_memory(size_t bytes);

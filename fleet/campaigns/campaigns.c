@@ -166,7 +166,7 @@ static int nodes_of_facts(const struct campaign *c, struct probe_node *nodes, st
         nodes[i] = (struct probe_node){.class = interned_add(&classes, f->class, err),
                                        .group = interned_add(&groups, f->group, err),
                                        .newest_ms = f->newest_ms,
-                                       .past_s = f->past_s,
+                                       .past_s = f->past_s <= PROBE_MOST_S ? f->past_s : 0,
                                        .state = now ? (enum probe_state)f->state : PROBE_PENDING};
         rc = nodes[i].class < 0 || nodes[i].group < 0 ? -1 : 0;
     }

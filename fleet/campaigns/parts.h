@@ -7,6 +7,9 @@
 #include "fleet/campaigns/request.h"
 #include "fleet/collect/poller.h"
 
+// The largest time limit of a run: a node that says that one took longer is not believed.
+enum { PROBE_MOST_S = 14400 };
+
 enum probing {
     PROBING_NOT,
     PROBING_STORES,  // that it begins is being stored
@@ -23,6 +26,7 @@ struct campaign_node {
     int again;           // requests without an understandable response, so far
     int64_t due_ms;      // monotonic
     int64_t deadline_ms; // monotonic; 0: none yet
+    int64_t followed_ms; // monotonic: when its run was requested last
     int64_t requested_ms, ended_ms, run;
     double seconds; // NaN: not known
     char *why;      // owned; NULL: ""

@@ -16,12 +16,12 @@
 
 enum {
     FOLLOW_S = 25,          // a node holds a request so long; then it is repeated
+    FOLLOW_LEAST_MS = 1000, // between two of them, of a node that responds at once all the same
     PAUSE_MS = 5000,        // before a request is repeated
     AGAIN_MOST = 5,         // requests without a response that can be understood
     BUSY_S = 60,            // of a node that does not say when to come again
     BUSY_MOST_S = 6 * 3600, // whatever it says
-    OVERTIME_S = 120,       // for the end of a run, beyond its time limit
-    RUN_MOST_S = 14400,     // the largest time limit of a run
+    OVERTIME_S = 120,       // for the end of a run, beyond its time limit or its cancellation
     BODY_MEMORY = 8 << 20,  // of a response, read
 };
 
@@ -67,12 +67,25 @@ void probe_refused(struct campaign *c, int node, int64_t after_ms, const char *w
     campaign_touch(c);
 }
 
-static void probe_pause(struct campaign *c, int node)
+static void probe_pause(struct campaign *c, int node, int64_t until_ms)
 {
     struct campaign_node *n = &c->states[node];
     n->probing = PROBING_PAUSES;
-    n->due_ms = clock_mono_ms() + PAUSE_MS;
+    n->due_ms = until_ms;
     campaign_touch(c);
+}
+
+// A run that has not ended by its deadline is given up.
+static bool probe_overdue(struct campaign *c, int node)
+{
+    const struct campaign_node *n = &c->states[node];
+    if (!n->deadline_ms || clock_mono_ms() <= n->deadline_ms)
+        return false;
+    if (n->ends)
+        probe_ended(c, node, PROBE_SKIPPED, 0, "its run has not ended after it was cancelled");
+    else
+        probe_ended(c, node, PROBE_FAILED, 0, "the run has not ended within its time limit");
+    return true;
 }
 
 // ---- Responses ----------------------------------------------------------------------------------
@@ -99,7 +112,7 @@ static bool is_this_node(const char *sent, const char *name)
 static void not_understood(struct campaign *c, int node, const char *why)
 {
     if (++c->states[node].again < AGAIN_MOST)
-        probe_pause(c, node);
+        probe_pause(c, node, clock_mono_ms() + PAUSE_MS);
     else
         probe_ended(c, node, PROBE_FAILED, 0, why);
 }
@@ -107,7 +120,7 @@ static void not_understood(struct campaign *c, int node, const char *why)
 static void run_final(struct campaign *c, int node, const struct json *run, enum run_state state)
 {
     const char *text = json_get_text(json_get(run, "error"), "text", "no reason given");
-    double seconds = json_get_number(run, "seconds", 0);
+    double said = json_get_number(run, "seconds", 0), seconds = said <= PROBE_MOST_S ? said : 0;
     char why[CAMPAIGN_WHY];
     if (state == RUN_SUCCEEDED) {
         poller_soon(c->all->poller, c->nodes.names[node]);
@@ -129,7 +142,7 @@ static void run_received(struct campaign *c, int node, const struct json *run)
     struct campaign_node *n = &c->states[node];
     int state = run_state_find(json_get_text(run, "state", ""));
     int64_t id = json_get_i64(run, "id", 0), now = clock_mono_ms();
-    int64_t limit_s = json_get_i64(json_get(run, "plan"), "timeout_s", RUN_MOST_S);
+    int64_t limit_s = json_get_i64(json_get(run, "plan"), "timeout_s", PROBE_MOST_S);
     const char *name = json_get_text(run, "node", "");
     char why[CAMPAIGN_WHY];
     if (state < 0 || id <= 0 || (n->run && id != n->run)) {
@@ -149,17 +162,18 @@ static void run_received(struct campaign *c, int node, const struct json *run)
         return;
     }
     bool starts = state == RUN_RUNNING && !n->ran;
-    limit_s = limit_s > 0 && limit_s < RUN_MOST_S ? limit_s : RUN_MOST_S;
+    limit_s = limit_s > 0 && limit_s < PROBE_MOST_S ? limit_s : PROBE_MOST_S;
     n->ran |= starts;
-    if (!n->deadline_ms || starts)
-        n->deadline_ms = now + 1000 * ((starts ? limit_s : RUN_MOST_S) + OVERTIME_S);
-    if (now > n->deadline_ms)
-        probe_ended(c, node, PROBE_FAILED, 0, "the run has not ended within its time limit");
-    else {
-        if (n->ends)
-            cancel_request(c, node);
+    if (!n->deadline_ms || (starts && !n->ends))
+        n->deadline_ms = now + 1000 * ((starts ? limit_s : PROBE_MOST_S) + OVERTIME_S);
+    if (probe_overdue(c, node))
+        return;
+    if (n->ends)
+        cancel_request(c, node);
+    if (now < n->followed_ms + FOLLOW_LEAST_MS)
+        probe_pause(c, node, n->followed_ms + FOLLOW_LEAST_MS);
+    else
         probe_follow(c, node);
-    }
     campaign_touch(c);
 }
 
@@ -174,8 +188,10 @@ static void problem_received(struct campaign *c, int node, const struct fetch_re
     char why[CAMPAIGN_WHY];
     snprintf(why, sizeof why, "%.150s",
              json_get_text(problem, "detail", "the response has no reason"));
-    if (c->states[node].run && busy)
-        probe_pause(c, node); // no place for one more client that waits
+    if (c->states[node].run && busy && probe_overdue(c, node))
+        return;
+    if (c->states[node].run && busy) // no place for one more client that waits
+        probe_pause(c, node, clock_mono_ms() + PAUSE_MS);
     else if (busy)
         probe_refused(c, node, 1000 * (wait_s < BUSY_MOST_S ? wait_s : BUSY_MOST_S), why);
     else
@@ -215,6 +231,8 @@ static void cancel_received(struct campaign *c, int node, const struct fetch_res
     int state = run_state_find(json_get_text(run, "state", ""));
     if (state >= 0 && run_state_final((enum run_state)state))
         run_final(c, node, run, (enum run_state)state);
+    else if (r->error != FETCH_OK || r->status == 429 || r->status == 503)
+        c->states[node].cancels = false; // it is requested again with the next response
 }
 
 static void on_probe(void *ctx, struct fetch_response *r)
@@ -276,6 +294,7 @@ static void probe_follow(struct campaign *c, int node)
     snprintf(path, sizeof path, "/v1/runs/%" PRId64 "?wait=%d", c->states[node].run, FOLLOW_S);
     q.limits = &c->all->follow;
     c->states[node].probing = PROBING_FOLLOWS;
+    c->states[node].followed_ms = clock_mono_ms();
     probe_send(c, node, &q, path, false);
 }
 
@@ -296,7 +315,10 @@ static void cancel_request(struct campaign *c, int node)
 void probe_cancel(struct campaign *c, int node)
 {
     struct campaign_node *n = &c->states[node];
+    int64_t deadline_ms = clock_mono_ms() + 1000 * OVERTIME_S;
     n->ends = true;
+    if (!n->deadline_ms || n->deadline_ms > deadline_ms)
+        n->deadline_ms = deadline_ms;
     if (n->probing == PROBING_STORES)
         probe_ended(c, node, PROBE_SKIPPED, 0, "the campaign has ended");
     else

@@ -218,14 +218,15 @@ static int watch_ingest(struct ingest *i, int *ours, struct err *err)
 static int start_ingest(struct ingest *i, struct err *err)
 {
     int pair[2];
-    char program[] = "numaprobe-fleetd", option[] = "--ingest", where[512], numbers[3][24];
-    char *argv[] = {program, option, where, numbers[0], numbers[1], numbers[2], NULL};
+    char program[] = "numaprobe-fleetd", option[] = "--ingest", numbers[3][24];
+    char *argv[] = {program, option, numbers[0], numbers[1], numbers[2], NULL};
     const int64_t values[] = {i->store.keep_days, i->store.archive, i->store.archive_keep_days};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, "socketpair");
-    CLEANUP_FD int ours = pair[0], theirs = pair[1];
-    const struct child_fd fds[] = {{theirs, INGEST_FD}};
-    snprintf(where, sizeof where, "%s", i->store.where);
+    CLEANUP_FD int ours = pair[0], theirs = pair[1], where = child_text(i->store.where, err);
+    const struct child_fd fds[] = {{theirs, INGEST_FD}, {where, INGEST_STORE_FD}};
+    if (where < 0)
+        return -1;
     for (size_t k = 0; k < COUNT_OF(values); k++)
         snprintf(numbers[k], sizeof numbers[k], "%lld", (long long)values[k]);
     errno = child_exec(&i->pid, argv, fds, COUNT_OF(fds), false);

@@ -469,15 +469,17 @@ int ingest_main(int argc, char **argv)
 {
     struct err err = {0};
     int64_t archive = FLEET_ARCHIVE_NONE;
-    if (argc != 6 || !child_limit_memory(INGEST_MEMORY))
+    char where[FLEET_STORE_WHERE_MAX];
+    if (argc != 5 || !child_read_text(INGEST_STORE_FD, where, sizeof where) ||
+        !child_limit_memory(INGEST_MEMORY))
         return 2;
     CLEANUP_MEM struct ingest_process *p = calloc(1, sizeof *p);
     if (!p)
         return 1;
-    p->store = fleet_store_open(argv[2], FLEET_STORE_WRITE, &err);
-    str_to_i64(argv[3], &p->keep_days);
-    str_to_i64(argv[4], &archive);
-    str_to_i64(argv[5], &p->archive_keep_days);
+    p->store = fleet_store_open(where, FLEET_STORE_WRITE, &err);
+    str_to_i64(argv[2], &p->keep_days);
+    str_to_i64(argv[3], &archive);
+    str_to_i64(argv[4], &p->archive_keep_days);
     struct fleet_tally judged;
     if (!p->store || fleet_store_feeds(p->store, false, send_place, p, &err) < 0 ||
         fleet_store_collectors(p->store, send_collector, p, &err) < 0 ||

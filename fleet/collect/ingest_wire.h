@@ -10,7 +10,8 @@
 #include "fleet/store/store.h"
 
 enum {
-    INGEST_FD = 3, // of the process
+    INGEST_FD = 3,       // of the process
+    INGEST_STORE_FD = 4, // where the store is: it may have a password
     INGEST_TEXT = 200,
     INGEST_AS_SAID = -1,
 };

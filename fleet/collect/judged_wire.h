@@ -11,6 +11,7 @@
 enum {
     JUDGING_NODES_FD = 3,        // of the process that judges: a memory file of judged_nodes
     JUDGING_OUT_FD = 4,          // what it writes
+    JUDGING_STORE_FD = 5,        // where the store is: it may have a password
     JUDGED_BYTES_MAX = 64 << 20, // of a judgement
     JUDGED_SUMMARY_MAX = 1 << 16,
     JUDGED_DRAIN_MAX = 8 << 20, // of what it says about drains, together

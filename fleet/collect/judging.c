@@ -178,17 +178,17 @@ static int judging_flags(const struct judging *j)
 static int judging_start(struct judging *j, struct err *err)
 {
     int pair[2];
-    char program[] = "numaprobe-fleetd", option[] = "--judge", where[512], flags[16];
-    char *argv[] = {program, option, where, flags, NULL};
-    CLEANUP_FD int nodes = copy_states(j, err);
-    if (nodes < 0)
+    char program[] = "numaprobe-fleetd", option[] = "--judge", flags[16];
+    char *argv[] = {program, option, flags, NULL};
+    CLEANUP_FD int nodes = copy_states(j, err), where = child_text(j->c->store, err);
+    if (nodes < 0 || where < 0)
         return -1;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, "socketpair");
     CLEANUP_FD int theirs = pair[1];
     j->socket = pair[0];
-    const struct child_fd fds[] = {{nodes, JUDGING_NODES_FD}, {theirs, JUDGING_OUT_FD}};
-    snprintf(where, sizeof where, "%s", j->c->store);
+    const struct child_fd fds[] = {
+        {nodes, JUDGING_NODES_FD}, {theirs, JUDGING_OUT_FD}, {where, JUDGING_STORE_FD}};
     snprintf(flags, sizeof flags, "%d", judging_flags(j));
     errno = child_exec(&j->pid, argv, fds, COUNT_OF(fds), false);
     if (errno) {

@@ -47,7 +47,7 @@ struct naming {
     int n;
     struct source list[FLEETD_SOURCES_MAX];
     char texts[FLEETD_SOURCES_MAX][FLEETD_SOURCE_MAX];
-    char none[NAMING_TEXT]; // the problem that there are no sources
+    char problem[NAMING_TEXT]; // of no source alone: there are none, or they name too many nodes
 };
 
 // ---- Union --------------------------------------------------------------------------------------
@@ -100,7 +100,9 @@ static const char *union_next(const struct naming *n, const int *at)
     return first;
 }
 
-static int union_make(const struct naming *n, struct naming_node *out, int room)
+// *left_out: the first name that there is no room for; NULL: there is none.
+static int union_make(const struct naming *n, struct naming_node *out, int room,
+                      const char **left_out)
 {
     int at[FLEETD_SOURCES_MAX] = {0}, count = 0;
     for (const char *name; count < room && (name = union_next(n, at)); count++) {
@@ -111,6 +113,7 @@ static int union_make(const struct naming *n, struct naming_node *out, int room)
                 union_add(&out[count], &r->list[at[i]], i);
         }
     }
+    *left_out = union_next(n, at);
     return count;
 }
 
@@ -121,8 +124,15 @@ static void naming_say(struct naming *n)
         room += n->list[i].reading.n;
     room = room < NAMING_NODES_MAX ? room : NAMING_NODES_MAX;
     CLEANUP_MEM struct naming_node *all = calloc((size_t)room, sizeof *all);
+    const char *left_out = NULL;
+    int count = all ? union_make(n, all, room, &left_out) : 0;
+    n->problem[0] = '\0';
+    if (left_out)
+        snprintf(n->problem, sizeof n->problem,
+                 "the sources name more than %d nodes: %s and all behind it are left out",
+                 NAMING_NODES_MAX, left_out);
     if (all)
-        n->named(n->ctx, all, union_make(n, all, room));
+        n->named(n->ctx, all, count);
 }
 
 // ---- What was read ------------------------------------------------------------------------------
@@ -340,7 +350,7 @@ struct naming *naming_new(struct loop *loop, const struct fleetd_config *c, nami
         return NULL;
     }
     if (!count)
-        snprintf(n->none, sizeof n->none,
+        snprintf(n->problem, sizeof n->problem,
                  "no source of nodes is set: source, nodes, hostfile or from_slurm");
     naming_again(n);
     return n;
@@ -394,5 +404,5 @@ const char *naming_problem(const struct naming *n)
     for (int i = 0; i < n->n; i++)
         if (*n->list[i].shown.problem)
             return n->list[i].shown.problem;
-    return n->none;
+    return n->problem;
 }

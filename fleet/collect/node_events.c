@@ -53,6 +53,35 @@ void node_failed(struct polled *n, const char *why)
                                (uint32_t)hash_text(n->name) + (uint32_t)n->failures * 2654435761u));
 }
 
+bool node_allowed(struct polled *n, int runs)
+{
+    static const double day_ms = 86400e3;
+    int64_t now = clock_mono_ms();
+    n->allowance += (double)(now - n->allowance_ms) * RUNS_PER_DAY / day_ms;
+    n->allowance_ms = now;
+    if (n->allowance > RUNS_AT_ONCE)
+        n->allowance = RUNS_AT_ONCE;
+    n->allowance -= runs;
+    return n->allowance > 0;
+}
+
+bool node_at_once(struct polled *n, int stored)
+{
+    return node_allowed(n, stored > PAGE_RUNS ? stored : PAGE_RUNS);
+}
+
+// A node that says "later" for ever must not seem to be up.
+void node_busy(struct polled *n, const struct fetch_response *r)
+{
+    int64_t ms = (int64_t)r->retry_after_s * 1000;
+    char why[POLLER_WHY];
+    snprintf(why, sizeof why, "its response has status %d", r->status);
+    n->poller->totals.errors[FETCH_OK]++;
+    node_failed(n, why);
+    int64_t due_ms = clock_mono_ms() + (ms < NODE_HOUR_MS ? ms : NODE_HOUR_MS);
+    n->due_ms = due_ms > n->due_ms ? due_ms : n->due_ms;
+}
+
 bool node_clock_wrong(const struct polled *n)
 {
     return n->skew_ms > NODE_SKEW_MAX_MS || n->skew_ms < -NODE_SKEW_MAX_MS;
@@ -123,6 +152,9 @@ void node_stored(struct polled *n, const struct ingest_report *r)
     node_event(n, NODE_RESPONDED);
     bool soon =
         r->outcome == FLEET_STORED ? r->more : again[r->outcome] && n->repeats < REPEATS_MAX;
+    // A collector sends the runs of many nodes.
+    bool many = n->pushes || poller_find_collector(p, n->name) == n;
+    soon = soon && (many || node_at_once(n, r->stored));
     if (!soon)
         node_turn(n);
     node_later(n, soon ? 0 : node_wait_ms(n->state, 0, p->c->every_s * 1000, 0));

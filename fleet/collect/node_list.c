@@ -11,7 +11,10 @@
 #include "nodes/announced.h"
 #include "nodes/behind.h"
 
-enum { FIRST_RATE = 4000 }; // nodes a second, of those that are new
+enum {
+    FIRST_RATE = 4000, // nodes a second, of those that are new
+    GONE_MAX = 16384,  // nodes that no source names any more, and that are still listed
+};
 
 // "//n1:7780" of a source has the scheme of the setting. A source that names its node by the host
 // of its address leaves it to hosts_file where that is.
@@ -89,6 +92,8 @@ struct polled *polled_new(struct poller *p, const char *name, int64_t first_ms)
         return NULL;
     n->poller = p;
     n->due_ms = first_ms;
+    n->allowance = RUNS_AT_ONCE;
+    n->allowance_ms = clock_mono_ms();
     snprintf(n->name, sizeof n->name, "%s", name);
     return n;
 }
@@ -132,6 +137,27 @@ static int by_naming_name(const void *key, const void *entry)
     return strcmp(key, ((const struct naming_node *)entry)->said.name);
 }
 
+static bool node_forgettable(const struct polled *n)
+{
+    return n->state == NODE_GONE && !n->busy && !n->push.number;
+}
+
+// Sources that name ever new nodes must not fill the memory. What is stored of them stays.
+static void forget_gone(struct poller *p)
+{
+    int gone = 0, kept = 0;
+    for (int i = 0; i < p->n; i++)
+        gone += node_forgettable(p->nodes[i]);
+    if (gone <= GONE_MAX)
+        return;
+    for (int i = 0; i < p->n; i++)
+        if (node_forgettable(p->nodes[i]))
+            free(p->nodes[i]);
+        else
+            p->nodes[kept++] = p->nodes[i];
+    p->n = kept;
+}
+
 int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int count, struct err *err)
 {
     for (int i = 0; i < p->n; i++) {
@@ -145,6 +171,7 @@ int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int coun
         ingest_send(p->ingest, &(struct ingest_item){.kind = INGEST_GONE, .node = n->name},
                     &nothing, err);
     }
+    forget_gone(p);
     if (add_nodes(p, nodes, count, err) < 0)
         return -1;
     poller_wake(p);

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-enum { HOUR_MS = 3600 * 1000, DOUBLED_MAX = 16 };
+enum { DOUBLED_MAX = 16 };
 
 // after: responded, failed, unnamed, named
 const struct node_state_info node_states[NODE_STATES] = {
@@ -20,11 +20,11 @@ int64_t node_wait_ms(enum node_state state, int failures, int64_t every_ms, uint
 {
     int64_t ms = every_ms * node_states[state].wait;
     // The third failure is the first one in this state.
-    for (int i = 3; state == NODE_DOWN && i < failures && i < DOUBLED_MAX && ms < HOUR_MS; i++)
+    for (int i = 3; state == NODE_DOWN && i < failures && i < DOUBLED_MAX && ms < NODE_HOUR_MS; i++)
         ms *= 2;
     if (state == NODE_UP || state == NODE_NEW)
         return ms;
-    int64_t most = every_ms > HOUR_MS ? every_ms : HOUR_MS;
+    int64_t most = every_ms > NODE_HOUR_MS ? every_ms : NODE_HOUR_MS;
     if (ms > most)
         ms = most;
     return ms - ms / 5 + (int64_t)(dice % 1000) * (2 * ms / 5) / 1000;

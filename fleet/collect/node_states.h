@@ -27,6 +27,7 @@ struct node_state_info {
     int wait;         // times the interval until the next request
     enum node_state after[NODE_EVENTS];
 };
+enum { NODE_HOUR_MS = 3600 * 1000 }; // the longest time until the next request
 extern const struct node_state_info node_states[NODE_STATES];
 
 // Milliseconds until the next request. A node that is down waits longer after each failure, and at

@@ -7,6 +7,9 @@
 #include "nodes/addresses.h"
 
 enum {
+    PAGE_RUNS = 100,         // of a page that is requested
+    RUNS_AT_ONCE = 200000,   // of a node: one an hour for 20 years
+    RUNS_PER_DAY = 43200,    // beyond them. It does not measure more, and cannot fill the disk
     POISON_MS = 3600 * 1000, // until a node is contacted again whose page ended the process
     WANTED_ROOM = 256,       // documents that were requested lately
     WHOLE_ROOM = 64,         // whole runs that wait to be requested; the store repeats others
@@ -78,6 +81,11 @@ void node_later(struct polled *n, int64_t ms); // it is free, and contacted then
 void node_failed(struct polled *n, const char *why);
 void node_stored(struct polled *n, const struct ingest_report *r);
 void node_placed(struct polled *n, const struct ingest_report *r); // at the start
+
+// Whether it may send more at once; the runs that it has sent count from now on.
+bool node_allowed(struct polled *n, int runs);
+bool node_at_once(struct polled *n, int stored); // the same, of a page of so many runs
+void node_busy(struct polled *n, const struct fetch_response *r); // it says when it has time
 
 // pushing.c
 void push_settle(struct polled *n, enum err_code failed, const char *why); // its page, once

@@ -45,6 +45,8 @@ struct polled {
     int64_t stored;             // runs, since the collector started
     enum fleet_outcome outcome; // of its last page
     int repeats;                // pages before it with the same outcome
+    double allowance;           // runs that it may send at once …
+    int64_t allowance_ms;       // … then, monotonic
     char other[64];             // the twin's or alien's name
     // What became of its histories: machines that share a name come back to each other's.
     char history_now[40], history_before[40]; // of stored pages; "": none

@@ -15,12 +15,15 @@
 #include "base/str.h"
 #include "fleet/collect/parts.h"
 
-enum {
-    PAGE_RUNS = 100,
-    COLLECTOR_RUNS = SUMMARY_RUNS_MAX, // of a page of another collector: 0.9 MB
-};
+// Of a page of another collector: 0.9 MB.
+enum { COLLECTOR_RUNS = SUMMARY_RUNS_MAX };
 
 // ---- Requests -----------------------------------------------------------------------------------
+
+static int clock_skew(int64_t ms)
+{
+    return (int)(ms > INT32_MAX ? INT32_MAX : ms < -INT32_MAX ? -INT32_MAX : ms);
+}
 
 static bool is_collector(const struct polled *n)
 {
@@ -35,7 +38,7 @@ static int send_on(struct polled *n, struct fetch_response *r)
                                .collector = is_collector(n),
                                .after = n->after,
                                .received_ms = clock_wall_ms(),
-                               .skew_ms = r->dated ? (int)r->skew_ms : 0};
+                               .skew_ms = r->dated ? clock_skew(r->skew_ms) : 0};
     n->skew_ms = item.skew_ms;
     n->sent = true;
     return ingest_send(n->poller->ingest, &item, &r->body, &err);
@@ -56,9 +59,9 @@ static void on_page(void *ctx, struct fetch_response *r)
         // Another history than before: from its beginning.
         n->history[0] = '\0';
         n->after = 0;
-        node_later(n, 0);
-    } else if ((r->status == 429 || r->status == 503) && r->retry_after_s > 0)
-        node_later(n, (int64_t)r->retry_after_s * 1000);
+        node_later(n, node_at_once(n, 0) ? 0 : n->poller->c->every_s * 1000);
+    } else if (r->status == 429 || r->status == 503)
+        node_busy(n, r);
     else if (r->status != 200) {
         // An older daemon does not know the feed, or not all of its parameters.
         n->too_old = r->status == 404 || r->status == 400;

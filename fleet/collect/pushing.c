@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "fleet/collect/poller.h"
 
+enum { PUSH_COUNTS = 10 }; // runs that a page counts for besides those that it has
+
 void push_settle(struct polled *n, enum err_code failed, const char *why)
 {
     struct pushed *s = &n->push;
@@ -25,6 +27,7 @@ void push_reported(struct polled *n, const struct ingest_report *r)
 {
     n->push.more = r->more;
     n->push.stored = r->stored;
+    node_allowed(n, r->stored);
     memcpy(n->push.member, r->member, sizeof n->push.member);
     push_settle(n, r->kind == INGEST_STORED ? ERR_NONE : ERR_INVALID, r->text);
 }
@@ -69,6 +72,10 @@ int64_t poller_push(struct poller *p, const char *node, struct buf *body, struct
         return err_set(err, ERR_CONFLICT, "name", "the page before is not stored yet");
     if (ingest_backlog(p->ingest) >= INGEST_BACKLOG_MAX)
         return err_set(err, ERR_UNAVAILABLE, "store", "too many pages wait for the store");
+    if (!node_allowed(n, PUSH_COUNTS))
+        return err_set(err, ERR_TOO_MANY, "name",
+                       "this node has sent %d runs at once; more are taken at the rate of %d a day",
+                       RUNS_AT_ONCE, RUNS_PER_DAY);
     if (poller_keep(p, &item, body, err) < 0)
         return -1;
     n->busy = n->sent = true;

@@ -194,6 +194,10 @@ static int check_reach(const struct fleetd_config *c, struct err *err)
     if (!strstr(c->url, "%h"))
         return err_set(err, ERR_USAGE, "url",
                        "url must have %%h where the node's name belongs: https://%%h:7443");
+    if (str_url_has_user(c->url))
+        return err_set(err, ERR_USAGE, "url",
+                       "url must have no user or password: it is shown to every reader. Use "
+                       "node_token_file or node_certificate");
     if (*c->node_token_file && !tls)
         return err_set(err, ERR_USAGE, "node_token_file",
                        "node_token_file needs an url of https://: a token must not travel in "
@@ -211,7 +215,13 @@ static int source_add(char out[static FLEETD_SOURCES_MAX][FLEETD_SOURCE_MAX], in
         return err_set(err, ERR_USAGE, "source", "there are more than %d sources",
                        FLEETD_SOURCES_MAX);
     snprintf(out[n], sizeof out[n], "%s%.*s", kind, (int)len, text);
-    return source_split(out[n], &found, err) ? n + 1 : -1;
+    const char *where = source_split(out[n], &found, err);
+    bool url = found == SOURCE_HTTP_SD || found == SOURCE_COLLECTOR;
+    if (where && url && str_url_has_user(where))
+        return err_set(err, ERR_USAGE, "source",
+                       "source must have no user or password in its URL: it is shown to every "
+                       "reader");
+    return where ? n + 1 : -1;
 }
 
 // "announce" are the nodes of the own token file.

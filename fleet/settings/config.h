@@ -18,7 +18,7 @@ enum fleetd_drain { FLEETD_DRAIN_SUGGEST, FLEETD_DRAIN_APPLY, FLEETD_DRAINS };
 struct fleetd_config {
     struct http_settings http;
     char state_dir[200], run_dir[200];
-    char store[512]; // path, or URI of PostgreSQL
+    char store[FLEET_STORE_WHERE_MAX]; // path, or URI of PostgreSQL
     // Which nodes there are (nodes/sources.h), and how they are reached.
     char source[2048]; // separated by blanks
     char nodes[4096], hostfile[256], from_slurm[128], groups_file[256], group_command[256];

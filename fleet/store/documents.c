@@ -28,13 +28,15 @@ int fleet_store_wanted(struct fleet_store *s, int most,
                        void *ctx, struct err *err)
 {
     static const char sql[] =
-        "SELECT w.what, w.hash, node.name FROM (SELECT what, hash, max(id) AS id FROM ("
+        // Each node's newest come first: one that names ever new ones keeps no other out.
+        "SELECT w.what, w.hash, node.name, row_number() OVER (PARTITION BY machine.origin "
+        "ORDER BY w.id DESC, w.what) AS nth FROM (SELECT what, hash, max(id) AS id FROM ("
         "SELECT 0 AS what, class AS hash, id FROM machine "
         "UNION ALL SELECT 1, config, id FROM machine "
         "UNION ALL SELECT 2, topology, id FROM machine) AS e "
         "WHERE hash <> '' AND NOT EXISTS (SELECT 1 FROM document WHERE document.hash = e.hash) "
         "GROUP BY what, hash) AS w JOIN machine ON machine.id = w.id "
-        "JOIN node ON node.id = machine.origin ORDER BY w.id DESC, w.what LIMIT $1";
+        "JOIN node ON node.id = machine.origin ORDER BY nth, w.id DESC, w.what LIMIT $1";
     if (fleet_begin(s, err) < 0)
         return -1;
     return fleet_end(

@@ -65,7 +65,8 @@ struct fleet_reading {
 };
 
 struct fleet_engine {
-    const char *prefix; // of `where`; "": any other
+    const char *prefix;                               // of `where`; "": any other
+    int (*check)(const char *where, struct err *err); // its form; NULL: any will do
     // NULL and an error. A writer has the lock, and the schema is up to date.
     void *(*open)(const char *where, enum fleet_store_use use, struct err *err);
     void (*close)(void *db);

@@ -29,6 +29,12 @@ static const struct fleet_engine *engine_of(const char *where, struct err *err)
     return NULL;
 }
 
+int fleet_store_check(const char *where, struct err *err)
+{
+    const struct fleet_engine *e = engine_of(where, err);
+    return e && (!e->check || e->check(where, err) == 0) ? 0 : -1;
+}
+
 static int found_row(void *ctx, const struct fleet_cell *row, struct err *err)
 {
     (void)row;

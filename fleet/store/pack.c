@@ -5,6 +5,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "model/summary.h"
 
 void pack_u16(unsigned char *to, uint16_t v)
@@ -91,4 +92,12 @@ bool unpack_widths(const unsigned char *from, int bytes, const float *v, int n, 
         hi[i] = summary_end(v[i], 1, unpack_width(from + (2 * i + 1) * each, each));
     }
     return true;
+}
+
+const char *pack_text(const char *text, struct buf *room)
+{
+    if (str_utf8_valid(text, strlen(text)))
+        return text;
+    buf_utf8(room, text);
+    return buf_text(room);
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside the store only: values and widths of a run as big-endian bytes, for SQLite's BLOBs and
-// PostgreSQL's binary arrays.
+// PostgreSQL's binary arrays; and texts as both take them.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/buf.h"
 
 enum { PACK_NARROW = 2, PACK_WIDE = 4 }; // bytes of a width
 
@@ -23,3 +25,8 @@ int pack_widths(const float *v, const float *lo, const float *hi, int n, unsigne
 // False: so many bytes are not what pack_widths() makes of n values.
 bool unpack_widths(const unsigned char *from, int bytes, const float *v, int n, float *lo,
                    float *hi);
+
+// The text, or a copy in `room` with '?' for bytes that are no UTF-8, as JSON shows them. A reason
+// that was cut in the middle of a character has such bytes, and PostgreSQL would refuse all of the
+// transaction.
+const char *pack_text(const char *text, struct buf *room);

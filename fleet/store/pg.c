@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "fleet/store/pack.h"
 
 struct pg {
     PGconn *conn;
@@ -23,7 +24,15 @@ struct pg_values {
     const char *values[FLEET_CELLS_MAX];
     int lengths[FLEET_CELLS_MAX], binary[FLEET_CELLS_MAX];
     char texts[FLEET_CELLS_MAX][32];
+    struct buf repaired[FLEET_CELLS_MAX]; // texts that were no UTF-8
 };
+
+static void pg_values_fini(struct pg_values *v)
+{
+    for (size_t i = 0; i < COUNT_OF(v->repaired); i++)
+        buf_free(&v->repaired[i]);
+}
+#define CLEANUP_VALUES CLEANUP(pg_values_fini)
 
 // By the beginning of SQLSTATE.
 static const struct {
@@ -75,6 +84,26 @@ static void pg_silent(void *ctx, const PGresult *notice)
     (void)notice;
 }
 
+// What stands behind an '@' or a '/' of a password is taken for a host, a port or a database, and
+// the library shows them in its messages. Here all who may read see those.
+int pg_check_uri(const char *uri, struct err *err)
+{
+    PQconninfoOption *options = PQconninfoParse(uri, NULL);
+    bool sound = options;
+    for (const PQconninfoOption *o = options; o && o->keyword; o++) {
+        bool port = strcmp(o->keyword, "port") == 0, host = strcmp(o->keyword, "host") == 0;
+        if (o->val && port)
+            sound = sound && !o->val[strspn(o->val, "0123456789,")];
+        else if (o->val && (host || strcmp(o->keyword, "dbname") == 0))
+            sound = sound && !strchr(o->val, '@');
+    }
+    PQconninfoFree(options);
+    return sound ? 0
+                 : err_set(err, ERR_USAGE, "store",
+                           "must be a URI of PostgreSQL, with @, :, / and %% of a user or password "
+                           "as %%40, %%3A, %%2F and %%25");
+}
+
 // What the URI says goes before what stands before it here.
 static int pg_connect(struct pg *c, const char *uri, struct err *err)
 {
@@ -99,7 +128,7 @@ struct pg *pg_open(const char *uri, struct err *err)
         err_set(err, ERR_NO_MEMORY, "", "no memory for a connection");
         return NULL;
     }
-    if (pg_connect(c, uri, err) == 0)
+    if (pg_check_uri(uri, err) == 0 && pg_connect(c, uri, err) == 0)
         return c;
     pg_close(c);
     return NULL;
@@ -201,6 +230,7 @@ static struct fleet_cell pg_cell(const PGresult *r, int row, int column)
 
 static void pg_values_of(struct pg_values *v, const struct fleet_cell *in, int n)
 {
+    *v = (struct pg_values){0};
     for (int i = 0; i < n; i++) {
         bool bytes = in[i].type == CELL_BYTES;
         v->binary[i] = bytes;
@@ -209,15 +239,16 @@ static void pg_values_of(struct pg_values *v, const struct fleet_cell *in, int n
             snprintf(v->texts[i], sizeof v->texts[i], "%lld", (long long)in[i].i);
         else if (in[i].type == CELL_REAL)
             snprintf(v->texts[i], sizeof v->texts[i], "%.17g", in[i].d);
-        v->values[i] = in[i].type == CELL_NULL            ? NULL
-                       : in[i].type == CELL_TEXT || bytes ? in[i].t
-                                                          : v->texts[i];
+        v->values[i] = in[i].type == CELL_NULL   ? NULL
+                       : in[i].type == CELL_TEXT ? pack_text(in[i].t, &v->repaired[i])
+                       : bytes                   ? in[i].t
+                                                 : v->texts[i];
     }
 }
 
 int pg_post(struct pg *c, const char *sql, const struct fleet_cell *in, int n, struct err *err)
 {
-    struct pg_values v;
+    CLEANUP_VALUES struct pg_values v;
     pg_values_of(&v, in, n);
     if (!c->posted && PQenterPipelineMode(c->conn) != 1)
         return pg_fail(c, NULL, err);
@@ -232,7 +263,7 @@ int pg_query(struct pg *c, const char *sql, const struct fleet_cell *in, int n,
              int64_t *rows, struct err *err)
 {
     struct fleet_cell row[FLEET_CELLS_MAX];
-    struct pg_values v;
+    CLEANUP_VALUES struct pg_values v;
     pg_values_of(&v, in, n);
     if (pg_settle(c, err) < 0)
         return -1;

@@ -10,6 +10,8 @@
 
 struct pg;
 
+// What can be checked without a connection. ERR_USAGE, without any part of the URI.
+int pg_check_uri(const char *uri, struct err *err);
 struct pg *pg_open(const char *uri, struct err *err);
 void pg_close(struct pg *c); // NULL is fine
 bool pg_alive(const struct pg *c);

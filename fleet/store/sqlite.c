@@ -79,7 +79,11 @@ static int lite_lock(struct lite *l, const char *path, struct err *err)
     CLEANUP_FD int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
     if (fd < 0)
         return err_set(err, ERR_STORAGE, "store", "%s: %s", name, strerror(errno));
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+    bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (!locked && errno != EWOULDBLOCK)
+        return err_set(err, ERR_STORAGE, "store", "%s cannot be locked (%s): use a local disk",
+                       name, strerror(errno));
+    if (!locked) {
         file_read_text(name, holder, sizeof holder);
         return err_set(err, ERR_CONFLICT, "store", "another process (%s) writes to %s",
                        *holder ? holder : "unknown", path);
@@ -224,6 +228,13 @@ static int lite_end(void *db, int result, struct err *err)
     return -1;
 }
 
+static int lite_bind_text(sqlite3_stmt *q, int at, const char *text)
+{
+    CLEANUP_BUF struct buf repaired = BUF_INIT;
+    const char *whole = pack_text(text, &repaired);
+    return sqlite3_bind_text(q, at, whole, -1, whole == text ? SQLITE_STATIC : SQLITE_TRANSIENT);
+}
+
 static int lite_bind(sqlite3_stmt *q, const struct fleet_cell *in, int n)
 {
     int rc = SQLITE_OK;
@@ -239,7 +250,7 @@ static int lite_bind(sqlite3_stmt *q, const struct fleet_cell *in, int n)
             rc = sqlite3_bind_double(q, i + 1, in[i].d);
             break;
         case CELL_TEXT:
-            rc = sqlite3_bind_text(q, i + 1, in[i].t, -1, SQLITE_STATIC);
+            rc = lite_bind_text(q, i + 1, in[i].t);
             break;
         case CELL_BYTES:
             rc = sqlite3_bind_blob64(q, i + 1, in[i].t, (sqlite3_uint64)in[i].i, SQLITE_STATIC);

@@ -38,6 +38,7 @@ enum fleet_store_use {
 };
 
 enum {
+    FLEET_STORE_WHERE_MAX = 512,  // bytes of a path or URI, with the NUL
     FLEET_STORE_PAGES_MAX = 1024, // of one put
     // Kinds of runs, machines and layouts of metrics that one node may introduce. More are a fault
     // of the node, and would fill the dictionaries of all.
@@ -50,6 +51,8 @@ struct fleet_store;
 // `where`: a path, or a URI of PostgreSQL. A newer schema is refused (ERR_STORAGE); a database of
 // another program too. ERR_CONFLICT: another process writes. ERR_INVALID: this program was built
 // without PostgreSQL.
+// The form of `where` alone. ERR_USAGE, ERR_INVALID.
+int fleet_store_check(const char *where, struct err *err);
 struct fleet_store *fleet_store_open(const char *where, enum fleet_store_use use, struct err *err);
 void fleet_store_close(struct fleet_store *s); // NULL is fine
 
@@ -155,7 +158,7 @@ int fleet_store_arrivals(struct fleet_store *s, struct fleet_arrivals *a,
 // ---- Documents: facts of classes and of configurations, and topologies, once per hash
 
 enum fleet_document { FLEET_CLASS, FLEET_CONFIG, FLEET_TOPOLOGY };
-// Hashes without a document, the newest first; `node` is one that sent a run with it.
+// Hashes without a document, the newest of each node first; `node` is the one that brought it.
 int fleet_store_wanted(struct fleet_store *s, int most,
                        int (*fn)(void *ctx, enum fleet_document what, const char *hash,
                                  const char *node, struct err *err),

@@ -48,6 +48,15 @@ static void test_documents(void)
           "so are topologies");
     CHECK(fleet_store_document(s, "00", &body, &err) < 0 && err.code == ERR_NOT_FOUND,
           "an unknown hash");
+    static const char *const own[] = {"e0", "e1", "e2"};
+    for (int i = 0; i < 3; i++) {
+        struct maker many = maker_at("d2", "2001", i, i + 1);
+        many.class = many.config = own[i];
+        made_page_put(s, &many, &err);
+    }
+    CLEANUP_BUF struct buf fair = BUF_INIT;
+    fleet_store_wanted(s, 2, name_wanted, &fair, &err);
+    CHECK(strstr(buf_text(&fair), " d1\n") != NULL, "each node has its turn");
     buf_str(&said, buf_text(&wanted));
     buf_str(&said, buf_text(&body));
 }
@@ -162,7 +171,7 @@ static void test_campaigns(void)
                                .why = ""};
     struct fleet_campaign_node nodes[] = {
         {"g1", 1, 1, page_day0 + 1, 0, 0, (double)NAN, ""},
-        {"g2", 4, 1, 0, page_day0 + 2, 0, (double)NAN, "busy: \xc3\xa9"}};
+        {"g2", 4, 1, 0, page_day0 + 2, 0, (double)NAN, "busy: \xc3\xa9, cut \xe2\x80"}};
     int64_t version = fleet_store_version(s, &err);
     CHECK_INT(fleet_store_campaign_put(s, &c, nodes, 2, &err), 0, "a campaign is stored");
     CHECK(fleet_store_version(s, &err) > version, "the version rises");

@@ -4,8 +4,12 @@
 #include "fleet/store/store.h"
 #include "tests/unit/tap.h"
 
+#include <errno.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/str.h"
 #include "core/store/sqlite.h"
@@ -25,6 +29,23 @@ static void lite_exec(const char *sql)
     if (sq_open(&db, path, SQLITE_OPEN_READWRITE, &own) < 0 || sq_exec(db, sql, &own) < 0)
         printf("# %s: %s\n", sql, own.text);
     sqlite3_close(db);
+}
+
+// A file system without locks.
+static int lock_errno;
+int flock(int fd, int operation)
+{
+    errno = lock_errno;
+    return lock_errno ? -1 : (int)syscall(SYS_flock, fd, operation);
+}
+
+static void test_no_locks(void)
+{
+    lock_errno = ENOLCK;
+    CHECK(!fleet_store_open(path, FLEET_STORE_WRITE, &err) && err.code == ERR_STORAGE &&
+              strstr(err.text, "cannot be locked"),
+          "a disk without locks is no other process: %s", err.text);
+    lock_errno = 0;
 }
 
 static void limit_files(rlim_t bytes)
@@ -238,6 +259,7 @@ int main(void)
     struct cluster c CLEANUP(cluster_stop) = {0};
     dir_make(dir);
     snprintf(path, sizeof path, "%s/fleet.db", dir);
+    test_no_locks();
     test_full();
     test_read_only();
     test_versions();

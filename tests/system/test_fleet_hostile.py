@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The collector against nodes that respond what no numaprobed does, and what it shows of its secrets."""
+import contextlib
+import http.server
+import itertools
+import json
+import pathlib
+import signal
+import subprocess
+import threading
+import time
+import urllib.parse
+
+import pytest
+
+from client import run
+from conftest import PATIENCE, until
+from postgresql import make_postgresql  # noqa: F401 (a fixture)
+from test_fleet_campaigns import begin, ended, send
+from test_fleetd import FLEETD, collect  # noqa: F401 (a fixture)
+
+NAME = "evil"
+FINAL = {"failed", "succeeded", "canceled"}
+
+
+def page(after=0, **members):
+    """A page of the feed without a run."""
+    return {"form": "summary", "node": NAME, "version": "2.0.0", "history_id": "ab" * 16, "after": after, "layouts": [],
+            "runs": [], "next": after, "last": after, "more": False, **members}
+
+
+class Evil:
+    """A node: respond[path](query) gives (status, document or bytes, headers). `seen` has (time, method, path)."""
+
+    def __init__(self):
+        evil = self
+        self.seen, self.respond = [], {"/v1/feed": lambda q: (200, page(int(q.get("after", ["0"])[0])), {})}
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                length = int(self.headers.get("Content-Length") or 0)
+                self.rfile.read(length)
+                url = urllib.parse.urlsplit(self.path)
+                evil.seen.append((time.monotonic(), self.command, url.path))
+                known = evil.respond.get(f"{self.command} {url.path}") or evil.respond.get(url.path)
+                status, body, headers = known(urllib.parse.parse_qs(url.query)) if known else (404, {}, {})
+                body = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
+                with contextlib.suppress(OSError):
+                    self.send_response(status)
+                    for name, value in {"Content-Type": "application/json", "Content-Length": len(body), **headers}.items():
+                        self.send_header(name, str(value))
+                    self.end_headers()
+                    self.wfile.write(body)
+            do_POST = do_GET
+
+            def log_message(self, *words):
+                pass
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def requests(self, method, path):
+        return [at for at, m, p in self.seen if (m, p) == (method, path)]
+
+
+@pytest.fixture
+def evil():
+    one = Evil()
+    yield one
+    one.server.shutdown()
+    one.server.server_close()
+
+
+@pytest.fixture
+def beside(collect, evil):  # noqa: F811
+    """beside(options…) -> a collector of two good nodes and the evil one."""
+    def make(*options):
+        c = collect(2, "--run-ms=0", collector=options)
+        c.list.write_text("\n".join([*c.fleet.names, f"{NAME} url={evil.url}"]) + "\n")
+        c.start()
+        until(lambda: c.status()["states"]["up"] >= 2)
+        return c
+    return make
+
+
+def run_of(state, **members):
+    return {"id": 1, "node": NAME, "state": state, "plan": {"timeout_s": 60}, **members}
+
+
+@pytest.mark.parametrize("after", ["1", "2147483648"])
+def test_a_node_that_has_no_time_for_ever_is_not_up(beside, evil, after):
+    evil.respond["/v1/feed"] = lambda q: (503, {}, {"Retry-After": after})
+    c = beside()
+    state = "down" if after == "1" else "missed"
+    found = until(lambda: (n := c.node(NAME))["state"] == state and n)
+    assert "503" in found["problem"], found
+
+
+def test_a_run_that_is_always_running_is_not_requested_without_pause(beside, evil):
+    c = beside()
+    until(lambda: c.status()["states"]["up"] == 3)
+    follows = []
+
+    def follow(query):
+        follows.append(time.monotonic())
+        return 200, run_of("succeeded" if len(follows) > 4 else "running", seconds=1e300), {}
+    evil.respond["POST /v1/runs"] = lambda q: (202, run_of("running"), {})
+    evil.respond["/v1/runs/1"] = follow
+    done = ended(c, begin(c, nodes=NAME))
+    assert done["campaign"]["state"] == "done" and done["campaign"]["done"] == 1
+    assert follows[-1] - follows[0] > 2, "the first and the fifth: a second between two of them"
+    assert done["campaign"]["spent_node_minutes"] < 1000, "no run takes 1e300 s"
+
+
+@pytest.mark.parametrize("where", ["sqlite", "postgresql"])
+def test_a_reason_is_cut_between_characters(beside, evil, make_postgresql, where):  # noqa: F811
+    c = beside(*([f"--store={make_postgresql().uri}"] if where == "postgresql" else []))
+    until(lambda: c.status()["states"]["up"] == 3)
+    reasons = [f"{'x' * n}\u20ac\u20ac\x1b[2J" for n in range(100, 121)]
+    evil.respond["POST /v1/runs"] = lambda q: (202, run_of("failed", error={"text": reasons.pop()}), {})
+    while reasons:
+        done = ended(c, begin(c, nodes=NAME, name=f"c{len(reasons)}", stop_after={"failed_percent": 100}))
+        assert done["campaign"]["state"] == "done" and done["campaign"]["failed"] == 1, done
+        assert done["node_states"][0]["why"].startswith("the run failed: xxx"), done
+    assert c.status()["store_state"] == "ready" and "ingest.ended" not in c.log.read_text()
+
+
+def test_a_cancellation_that_is_refused_is_requested_again(beside, evil):
+    c = beside()
+    until(lambda: c.status()["states"]["up"] == 3)
+    cancels = []
+
+    def cancel(query):
+        cancels.append(1)
+        return (503, {}, {}) if len(cancels) == 1 else (200, run_of("canceled"), {})
+    evil.respond["POST /v1/runs"] = lambda q: (202, run_of("running"), {})
+    evil.respond["/v1/runs/1"] = lambda q: (200, run_of("running"), {})
+    evil.respond["POST /v1/runs/1/cancel"] = cancel
+    number = begin(c, nodes=NAME)
+    until(lambda: evil.requests("GET", "/v1/runs/1"))
+    assert send(c, f"/v1/fleet/campaigns/{number}/cancel")[0] == 200
+    done = ended(c, number)
+    assert done["node_states"][0]["state"] == "skipped" and len(cancels) == 2, (done, cancels)
+
+
+def test_a_run_of_ages_does_not_use_up_a_budget(beside, evil):
+    """The node whose newest run is oldest comes first, and says that it took 30 years."""
+    run_of_ages = {"seq": 1, "id": 1, "node": NAME, "benchmark": "latency", "variant": "", "method": "prp4-v1", "metrics_version": 4,
+                   "state": "succeeded", "imported": False, "forced": False, "measured": "2021-01-01T00:00:00Z", "finished": None,
+                   "duration_s": 1e9, "label": "", "n_ranks": 1, "disturbed": None, "class": "ab" * 32, "config": "",
+                   "topology": "", "layout": -1, "values": [], "widths": []}
+    evil.respond["/v1/feed"] = lambda q: (200, page(runs=[run_of_ages], next=1, last=1) if q["after"] == ["0"] else page(1, last=1), {})
+    c = beside()
+    until(lambda: c.rows(f"SELECT 1 FROM run JOIN node ON node.id = run.node WHERE node.name = '{NAME}'"))
+    status, document = send(c, "/v1/fleet/campaigns", {"name": "x", "spec": {"benchmark": "latency"}, "dry_run": True,
+                                                       "budget_node_minutes": 10000})
+    assert status == 200 and document["plan"]["probed"] == 3 and document["plan"]["cost_node_minutes"] < 1000, document
+
+
+def test_another_history_with_each_request_does_not_hurry_the_collector(beside, evil):
+    """A conflict, a new history, a conflict, …: each is a reason to request again at once."""
+    turn = []
+
+    def feed(query):
+        turn.append(1)
+        if "history_id" in query:
+            return 409, {}, {}
+        return 200, page(int(query["after"][0]), history_id=f"{len(turn):032x}", more=True, next=int(query["after"][0]) + 1), {}
+    evil.respond["/v1/feed"] = feed
+    c = beside()
+    until(lambda: len(turn) > 20)
+    assert c.status()["states"]["up"] == 3 and c.status()["store_state"] == "ready"
+    assert ended(c, begin(c, nodes="node1"))["campaign"]["done"] == 1, "others are served"
+
+
+def test_sources_with_ever_new_names_do_not_fill_the_memory(collect):  # noqa: F811
+    c = collect(1, collector=["--store=postgresql:///none?host=/nowhere"])  # without a store no node is contacted
+    c.list.write_text("x[1-10000]\n")
+    c.start()
+    until(lambda: c.status()["nodes"] == 10000)
+    for names, gone in (("y[1-10000]", 10000), ("z[1-10000]", 0)):
+        c.list.write_text(f"{names}\n")
+        c.process.send_signal(signal.SIGHUP)
+        until(lambda: c.get(f"/v1/fleet/nodes?where={names}&limit=1")["nodes"])
+        states = c.status()["states"]
+        assert (c.status()["nodes"], states["gone"]) == (10000, gone), states
+
+
+def test_nodes_beyond_the_limit_are_said_to_be_left_out(collect, tmp_path):  # noqa: F811
+    (tmp_path / "more").write_text("y[1-40000]\n")
+    c = collect(1, collector=["--store=postgresql:///none?host=/nowhere", f"--source=file:{tmp_path}/more"])
+    c.list.write_text("x[1-40000]\n")
+    c.start()
+    problem = until(lambda: c.status()["sources_problem"])
+    assert "more than 65536 nodes" in problem and c.status()["nodes"] == 65536, problem
+    (tmp_path / "more").write_text("y[1-25000]\n")
+    c.process.send_signal(signal.SIGHUP)
+    until(lambda: not c.status()["sources_problem"])
+    assert c.status()["nodes"] == 65000
+
+
+def test_a_collector_whose_pages_do_not_end(evil):
+    numbers = itertools.count()
+    known = {"version": "2.0.0", "state": "up", "outcome": "stored", "received": None, "skew_ms": 0}
+    evil.respond = {"/v1/fleet/nodes": lambda q: (200, {"nodes": [{"node": f"n{next(numbers)}", **known} for _ in range(1000)],
+                                                         "cursor": "n1"}, {}),
+                    "/v1/fleet/runs": lambda q: (200, page(), {})}
+    done = run("fleet", "status", f"--fleet={evil.url}")
+    assert done.returncode != 0 and "do not end" in done.stderr, done.stderr
+
+
+def test_what_a_node_names_is_no_formula(beside, evil):
+    evil.respond["/v1/feed"] = lambda q: (200, page(layouts=[[["=HYPERLINK(1)", "ns"]]]), {})
+    c = beside()
+    found = until(lambda: (n := c.node(NAME))["problem"] and n)
+    assert "a to z" in found["problem"], found
+
+
+def test_no_process_shows_the_password_of_the_store(beside, evil, make_postgresql):  # noqa: F811
+    uri = make_postgresql().uri.replace("postgresql:///", "postgresql://fleet:s3cret%40x@/")
+    c = beside(f"--store={uri}")
+    until(lambda: c.status()["states"]["up"] == 3 and c.status()["findings"]["judged"])
+    assert c.get("/v1/fleet/runs")["runs"], "each of the processes has begun"
+    for child in c.children():
+        with contextlib.suppress(FileNotFoundError):
+            assert "s3cret" not in pathlib.Path(f"/proc/{child}/cmdline").read_text()
+    assert "s3cret" not in c.log.read_text() + json.dumps(c.status())
+
+
+@pytest.mark.parametrize("option, said", [
+    ("--store=postgresql://fleet:s3cret/x@db/fleet", "%2F"), ("--store=postgresql://fleet:s3cret@x@db/fleet", "%40"),
+    ("--store=postgresql://fleet:12/s3cret@db/fleet", "%2F"), ("--store=mysql://fleet:s3cret@db/fleet", "must be a path"),
+    ("--url=http://fleet:s3cret@%h:7780", "no user or password"),
+    ("--source=http_sd:https://fleet:s3cret@consul/sd", "no user or password")])
+def test_an_address_that_would_show_a_password_is_refused(tmp_path, option, said):
+    done = subprocess.run([FLEETD, f"--state-dir={tmp_path}", option, "--check-config"], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 2 and said in done.stderr and "s3cret" not in done.stderr, (done.returncode, done.stderr)
