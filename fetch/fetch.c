@@ -32,8 +32,8 @@
 #include "base/str.h"
 
 enum {
-    // A turn serves so many sockets and begins so many requests, 50 us each. Where there are more,
-    // the next turn starts at once: a loop that has other work does that between them.
+    // A turn serves so many sockets and begins so many requests. Where there are more, the
+    // next turn starts at once: a loop that has other work does that between them.
     TURN_EVENTS = 16,
     TURN_BEGINS = 16,
     HEADERS_MAX = COUNT_OF(((struct fetch_request *)0)->headers),
@@ -199,7 +199,7 @@ static void set_functions(struct transfer *t)
 
 // One bundle is trusted, the one that is named or the system's, and not the system's folder of
 // certificates beside it. libcurl keeps a bundle that it has read only where there is no folder,
-// and else it reads the system's 140 certificates for each connection.
+// and else it reads all of the system's certificates for each connection.
 static void set_bundle(struct transfer *t, const char *named)
 {
     const char *builtin = NULL;

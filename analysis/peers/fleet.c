@@ -146,7 +146,7 @@ static int probe_number(struct fleet *f, const struct summary *s, int class, str
     return at;
 }
 
-// A node has a few series, and is looked through: names of all would be a third of what a node
+// A node has a few series, and is looked through: names of all would be a large part of what a node
 // takes.
 static int series_number(struct fleet *f, int node, int probe, struct err *err)
 {

@@ -39,7 +39,7 @@ bool worker_process_limit(void)
 
 enum {
     GZIP_LEAST = 4096,   // fewer bytes are three packets as they are
-    GZIP_MOST = 1 << 20, // 10 ms: what is larger is for programs, which request no coding
+    GZIP_MOST = 1 << 20, // what is larger is for programs, which request no coding
 };
 
 // True: `packed` has the body, and it is smaller.
