@@ -48,10 +48,13 @@ static int book_room(void *array, int *room, int n, size_t bytes, struct err *er
     return 0;
 }
 
-static int book_add(struct interned *list, const char *key, void *array, int *room, size_t bytes,
-                    bool *fresh, struct err *err)
+static int book_add(const struct book *b, struct interned *list, const char *key, void *array,
+                    int *room, size_t bytes, bool *fresh, struct err *err)
 {
     int n = list->n;
+    *fresh = false;
+    if (b->full)
+        return interned_find(list, key) + 1;
     if (book_room(array, room, n, bytes, err) < 0)
         return -1;
     int at = interned_add(list, key, err);
@@ -65,12 +68,12 @@ static int book_add(struct interned *list, const char *key, void *array, int *ro
 
 int book_node(struct book *b, const char *name, bool *fresh, struct err *err)
 {
-    return book_add(&b->nodes, name, &b->node, &b->node_room, sizeof *b->node, fresh, err);
+    return book_add(b, &b->nodes, name, &b->node, &b->node_room, sizeof *b->node, fresh, err);
 }
 
 int book_feed(struct book *b, const char *history, bool *fresh, struct err *err)
 {
-    return book_add(&b->feeds, history, &b->feed, &b->feed_room, sizeof *b->feed, fresh, err);
+    return book_add(b, &b->feeds, history, &b->feed, &b->feed_room, sizeof *b->feed, fresh, err);
 }
 
 int book_kind(struct book *b, const struct book_kind *k, bool *fresh, struct err *err)
@@ -78,7 +81,7 @@ int book_kind(struct book *b, const struct book_kind *k, bool *fresh, struct err
     char key[400];
     snprintf(key, sizeof key, "%d %d %lld %s %s %s", k->layout, k->metrics_version,
              (long long)k->n_ranks, k->benchmark, k->method, k->variant);
-    int number = book_add(&b->kinds, key, &b->kind, &b->kind_room, sizeof *b->kind, fresh, err);
+    int number = book_add(b, &b->kinds, key, &b->kind, &b->kind_room, sizeof *b->kind, fresh, err);
     if (number > 0 && *fresh)
         b->kind[number - 1] = *k;
     return number;
@@ -88,8 +91,8 @@ int book_machine(struct book *b, const struct book_machine *m, bool *fresh, stru
 {
     char key[3 * 66];
     snprintf(key, sizeof key, "%s %s %s", m->hash[0], m->hash[1], m->hash[2]);
-    int number =
-        book_add(&b->machines, key, &b->machine, &b->machine_room, sizeof *b->machine, fresh, err);
+    int number = book_add(b, &b->machines, key, &b->machine, &b->machine_room, sizeof *b->machine,
+                          fresh, err);
     if (number < 0 || !*fresh)
         return number;
     int class = interned_add(&b->classes, m->hash[FLEET_CLASS], err);
@@ -107,17 +110,19 @@ int book_span(struct book *b, int node, const struct book_span *s, struct err *e
     while (at < end && (at->kind != s->kind || at->class != s->class))
         at++;
     if (at < end && at->first <= s->first && s->last <= at->last)
-        return 0;
+        return 1;
     if (at < end) {
         at->first = s->first < at->first ? s->first : at->first;
         at->last = s->last > at->last ? s->last : at->last;
         at->dirty = true;
-        return 0;
+        return 1;
     }
+    if (n->n_spans >= FLEET_STORE_NEW_MAX)
+        return 0;
     if (book_room(&n->span, &n->spans_room, n->n_spans, sizeof *n->span, err) < 0)
         return -1;
     n->span[n->n_spans++] = *s;
-    return 0;
+    return 1;
 }
 
 static int layout_copy(struct book *b, int number, const struct summary_layout *l, struct err *err)
@@ -149,7 +154,7 @@ int book_layout(struct book *b, const struct summary_layout *l, struct buf *json
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the store");
     text_hash(buf_text(json), hash);
     int number =
-        book_add(&b->layouts, hash, &b->layout, &b->layout_room, sizeof *b->layout, fresh, err);
+        book_add(b, &b->layouts, hash, &b->layout, &b->layout_room, sizeof *b->layout, fresh, err);
     return number < 0 || !*fresh ? number : layout_copy(b, number, l, err);
 }
 
@@ -276,8 +281,7 @@ static int load_feed(void *ctx, const struct fleet_cell *row, struct err *err)
         return err_set(err, ERR_DAMAGED, "", "table feed: row %d has no node", number);
     if (f->state != FLEET_FEED_CLOSED)
         b->node[f->node - 1].feed = number;
-    if (f->top)
-        brought(b, f->node);
+    brought(b, f->node);
     return 0;
 }
 
@@ -306,12 +310,11 @@ static int load_span(void *ctx, const struct fleet_cell *row, struct err *err)
     if (row[0].i < 1 || row[0].i > b->nodes.n || row[1].i < 1 || row[1].i > b->kinds.n ||
         row[2].i < 1 || row[2].i > b->classes.n)
         return err_set(err, ERR_DAMAGED, "", "table span: a row has no node, kind or class");
-    return book_span(b, (int)row[0].i,
-                     &(struct book_span){.kind = (int)row[1].i,
-                                         .class = (int)row[2].i,
-                                         .first = (int)row[3].i,
-                                         .last = (int)row[4].i},
-                     err);
+    const struct book_span span = {.kind = (int)row[1].i,
+                                   .class = (int)row[2].i,
+                                   .first = (int)row[3].i,
+                                   .last = (int)row[4].i};
+    return book_span(b, (int)row[0].i, &span, err) < 0 ? -1 : 0;
 }
 
 int book_read(struct book *b, const struct fleet_engine *e, void *db, bool writer, struct err *err)

@@ -38,7 +38,6 @@ static int known_node(struct fleet_store *s, int feed, int node, const char *nam
 static int place_run(struct fleet_store *s, const struct fleet_page *p, const struct summary *r,
                      int *node, int *feed, struct err *err)
 {
-    struct fleet_ack none = {.outcome = FLEET_STORED};
     *feed = interned_find(&s->book.feeds, r->node_history) + 1;
     *node = interned_find(&s->book.nodes, r->node) + 1;
     if (!*node && (s->book.nodes.n >= FLEET_STORE_NODES_MAX ||
@@ -48,8 +47,7 @@ static int place_run(struct fleet_store *s, const struct fleet_page *p, const st
         *node = known_node(s, *feed, *node, r->node);
         return 0;
     }
-    count_new(s, *node, &none);
-    if (none.outcome == FLEET_CROWDED) {
+    if (brought_all(s, *node)) {
         *node = 0;
         return 0;
     }
@@ -79,7 +77,7 @@ static int collected_put_run(struct fleet_store *s, const struct fleet_page *p,
     }
     ack->stored++;
     f->top = r->node_seq > f->top ? r->node_seq : f->top;
-    return put_setup(s, &s->rows[before], err);
+    return rows_kept(s, before, err);
 }
 
 // How many runs from `first` on are of one history, in its order.
@@ -109,9 +107,11 @@ static int put_group(struct fleet_store *s, const struct fleet_page *p, int firs
     if (runs->node_seq <= (f->top > f->next ? f->top : f->next) &&
         runs_known(s, p, first, n, node, feed, known, err) < 0)
         return -1;
+    s->book.full = brought_all(s, node);
     for (int i = 0; i < n; i++)
         if (!known[i] && collected_put_run(s, p, &runs[i], node, feed, ack, err) < 0)
             return -1;
+    s->book.full = false;
     return spans_flush(s, node, err);
 }
 

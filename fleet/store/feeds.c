@@ -74,6 +74,7 @@ int feed_make(struct fleet_store *s, const struct fleet_page *p, const char *his
                    "version, state) VALUES ($1, $2, $3, 0, $4, 0, $5, $6, 0)",
                    row, COUNT_OF(row), err) < 0)
         return -1;
+    s->book.node[node - 1].brought++;
     return number;
 }
 

@@ -50,14 +50,16 @@ bool same_name(const char *a, const char *b);              // "n1" and "n1.clust
 bool page_is_sound(const struct fleet_page *f);
 
 // rows.c
-// A row of a dictionary, or a history, is new. CROWDED in *ack: it is one too many.
-void count_new(struct fleet_store *s, int node, struct fleet_ack *ack);
+// Whether the node has brought as many rows of dictionaries and histories as one may.
+bool brought_all(const struct fleet_store *s, int node);
 int rows_room(struct fleet_store *s, int n, struct err *err); // for so many rows of a page
 int rows_flush(struct fleet_store *s, struct err *err);
+// One more row, unless it makes *ack CROWDED. The book must be full if its node has brought all.
 int page_put_run(struct fleet_store *s, const struct summary *r, const struct fleet_page *p,
                  int node, int feed, struct fleet_ack *ack, struct err *err);
 int spans_flush(struct fleet_store *s, int node, struct err *err);
-int put_setup(struct fleet_store *s, const struct fleet_row *row, struct err *err);
+// The rows from `first` on are kept: what they say of set-ups, and whether they are archived.
+int rows_kept(struct fleet_store *s, int first, struct err *err);
 // known[i]: run first+i of the page is stored already. All are of one history, and each number is
 // higher than the one before.
 int runs_known(struct fleet_store *s, const struct fleet_page *p, int first, int n, int node,

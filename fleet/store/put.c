@@ -21,7 +21,7 @@ const struct fleet_outcome_info fleet_outcomes[FLEET_OUTCOMES] = {
     [FLEET_NAMELESS] = {"nameless", "the node's numaprobe is too old to name its history"},
     [FLEET_GARBLED] = {"garbled", "the page has numbers that no feed has"},
     [FLEET_CROWDED] = {"crowded", "the node sent too many different kinds of runs, machines and "
-                                  "lists of metrics"},
+                                  "lists of metrics, or histories"},
 };
 
 // ---- Feeds
@@ -71,6 +71,10 @@ static int feed_find(struct fleet_store *s, const struct fleet_page *p, int node
         return 0;
     }
     bool had = n->feed != 0;
+    if (!f && brought_all(s, node)) {
+        ack->outcome = FLEET_CROWDED;
+        return 0;
+    }
     if (!f && p->after != 0) {
         ack->outcome = had ? FLEET_REINSTALLED : FLEET_BEHIND;
         return 0;
@@ -104,6 +108,7 @@ static int page_put_runs(struct fleet_store *s, const struct fleet_page *p, int 
         return -1;
     int before = s->n_rows;
     memset(s->layouts, 0, sizeof s->layouts);
+    s->book.full = brought_all(s, node);
     for (int i = 0; i < p->page->n_runs && ack->outcome != FLEET_CROWDED; i++) {
         const struct summary *r = &p->page->runs[i];
         if (!run_is_of(r, p))
@@ -113,13 +118,11 @@ static int page_put_runs(struct fleet_store *s, const struct fleet_page *p, int 
         else if (page_put_run(s, r, p, node, feed, ack, err) < 0)
             return -1;
     }
+    s->book.full = false;
     if (ack->outcome == FLEET_CROWDED)
         s->n_rows = before;
     ack->stored = s->n_rows - before;
-    for (int i = before; i < s->n_rows; i++)
-        if (put_setup(s, &s->rows[i], err) < 0)
-            return -1;
-    return spans_flush(s, node, err);
+    return rows_kept(s, before, err) < 0 ? -1 : spans_flush(s, node, err);
 }
 
 // ---- Pages

@@ -9,10 +9,24 @@
 #include "base/cleanup.h"
 #include "fleet/store/months.h"
 
-void count_new(struct fleet_store *s, int node, struct fleet_ack *ack)
+bool brought_all(const struct fleet_store *s, int node)
 {
-    if (++s->book.node[node - 1].brought > FLEET_STORE_NEW_MAX)
+    return s->book.node[node - 1].brought >= FLEET_STORE_NEW_MAX;
+}
+
+// A row of a dictionary is new.
+static void count_new(struct fleet_store *s, int node)
+{
+    s->book.node[node - 1].brought++;
+    s->book.full = brought_all(s, node);
+}
+
+// What a row of the run has a number for. 0: it is new, and the node may not add it.
+static int number_check(int number, struct fleet_ack *ack)
+{
+    if (number == 0)
         ack->outcome = FLEET_CROWDED;
+    return number < 0 ? -1 : 0;
 }
 
 static int page_put_layout(struct fleet_store *s, const struct summary_layout *l, int node,
@@ -20,12 +34,12 @@ static int page_put_layout(struct fleet_store *s, const struct summary_layout *l
 {
     bool fresh;
     *number = book_layout(&s->book, l, &s->json, &fresh, err);
-    if (*number < 0 || !fresh)
-        return *number < 0 ? -1 : 0;
+    if (!fresh)
+        return number_check(*number, ack);
     const struct fleet_cell row[] = {CELL_I(*number), CELL_I(node),
                                      CELL_T(s->book.layouts.list[*number - 1]),
                                      CELL_T(buf_text(&s->json))};
-    count_new(s, node, ack);
+    count_new(s, node);
     return fleet_exec(s, "INSERT INTO layout (id, origin, hash, metrics) VALUES ($1, $2, $3, $4)",
                       row, COUNT_OF(row), err);
 }
@@ -39,12 +53,12 @@ static int page_put_kind(struct fleet_store *s, const struct summary *r, int lay
     snprintf(k.method, sizeof k.method, "%s", r->method);
     snprintf(k.variant, sizeof k.variant, "%s", r->variant);
     *number = book_kind(&s->book, &k, &fresh, err);
-    if (*number < 0 || !fresh)
-        return *number < 0 ? -1 : 0;
+    if (!fresh)
+        return number_check(*number, ack);
     const struct fleet_cell row[] = {
         CELL_I(*number),   CELL_I(node),        CELL_I(layout),   CELL_I(k.metrics_version),
         CELL_I(k.n_ranks), CELL_T(k.benchmark), CELL_T(k.method), CELL_T(k.variant)};
-    count_new(s, node, ack);
+    count_new(s, node);
     return fleet_exec(s,
                       "INSERT INTO kind (id, origin, layout, metrics_version, n_ranks, benchmark, "
                       "method, variant) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -60,11 +74,11 @@ static int page_put_machine(struct fleet_store *s, const struct summary *r, int 
     snprintf(m.hash[FLEET_CONFIG], sizeof m.hash[0], "%s", r->config_hash);
     snprintf(m.hash[FLEET_TOPOLOGY], sizeof m.hash[0], "%s", r->topology_hash);
     *number = book_machine(&s->book, &m, &fresh, err);
-    if (*number < 0 || !fresh)
-        return *number < 0 ? -1 : 0;
+    if (!fresh)
+        return number_check(*number, ack);
     const struct fleet_cell row[] = {CELL_I(*number), CELL_I(node), CELL_T(m.hash[FLEET_CLASS]),
                                      CELL_T(m.hash[FLEET_CONFIG]), CELL_T(m.hash[FLEET_TOPOLOGY])};
-    count_new(s, node, ack);
+    count_new(s, node);
     return fleet_exec(s,
                       "INSERT INTO machine (id, origin, class, config, topology) "
                       "VALUES ($1, $2, $3, $4, $5)",
@@ -81,11 +95,7 @@ static int page_put_span(struct fleet_store *s, const struct fleet_row *row, str
                                    .first = month,
                                    .last = month,
                                    .dirty = true};
-    if (book_span(&s->book, row->node, &span, err) < 0)
-        return -1;
-    if (s->book.node[row->node - 1].n_spans > FLEET_STORE_NEW_MAX)
-        ack->outcome = FLEET_CROWDED;
-    return 0;
+    return number_check(book_span(&s->book, row->node, &span, err), ack);
 }
 
 int spans_flush(struct fleet_store *s, int node, struct err *err)
@@ -171,17 +181,20 @@ int page_put_run(struct fleet_store *s, const struct summary *r, const struct fl
             return -1;
         s->layouts[r->layout] = layout;
     }
-    if (page_put_kind(s, r, layout, node, &row.kind, ack, err) < 0 ||
-        page_put_machine(s, r, node, &row.machine, ack, err) < 0 ||
-        page_put_span(s, &row, ack, err) < 0)
+    if (ack->outcome != FLEET_CROWDED && page_put_kind(s, r, layout, node, &row.kind, ack, err) < 0)
         return -1;
-    s->rows[s->n_rows++] = row;
-    return archive_row(s, &row, err);
+    if (ack->outcome != FLEET_CROWDED && page_put_machine(s, r, node, &row.machine, ack, err) < 0)
+        return -1;
+    if (ack->outcome != FLEET_CROWDED && page_put_span(s, &row, ack, err) < 0)
+        return -1;
+    if (ack->outcome != FLEET_CROWDED)
+        s->rows[s->n_rows++] = row;
+    return 0;
 }
 
 // A node's set-ups, as rollouts are read from them. Runs come in the order in which they were
 // measured; one that a clock dates before the present set-up began says nothing about it.
-int put_setup(struct fleet_store *s, const struct fleet_row *row, struct err *err)
+static int put_setup(struct fleet_store *s, const struct fleet_row *row, struct err *err)
 {
     struct book_node *n = &s->book.node[row->node - 1];
     bool known = *s->book.machine[row->machine - 1].hash[FLEET_CONFIG];
@@ -198,6 +211,14 @@ int put_setup(struct fleet_store *s, const struct fleet_row *row, struct err *er
     n->setup_ms = row->at_ms;
     return fleet_exec(s, "INSERT INTO setup (node, from_ms, machine) VALUES ($1, $2, $3)", fresh,
                       COUNT_OF(fresh), err);
+}
+
+int rows_kept(struct fleet_store *s, int first, struct err *err)
+{
+    for (int i = first; i < s->n_rows; i++)
+        if (put_setup(s, &s->rows[i], err) < 0 || archive_row(s, &s->rows[i], err) < 0)
+            return -1;
+    return 0;
 }
 
 // ---- What is there already

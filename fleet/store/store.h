@@ -40,8 +40,8 @@ enum fleet_store_use {
 enum {
     FLEET_STORE_WHERE_MAX = 512,  // bytes of a path or URI, with the NUL
     FLEET_STORE_PAGES_MAX = 1024, // of one put
-    // Kinds of runs, machines and layouts of metrics that one node may introduce. More are a fault
-    // of the node, and would fill the dictionaries of all.
+    // Kinds of runs, machines, layouts of metrics and histories that one node may introduce. More
+    // are a fault of the node, and would fill the dictionaries of all.
     FLEET_STORE_NEW_MAX = 4096,
     FLEET_STORE_AHEAD_MS = 60 * 1000, // a run measured later than this after its page came: clock
 };
@@ -79,7 +79,7 @@ enum fleet_outcome {
     FLEET_REWOUND,     // not stored: the history ends before the place (restored from a copy)
     FLEET_NAMELESS,    // not stored: the node is too old to name its history
     FLEET_GARBLED,     // not stored: numbers that no feed has
-    FLEET_CROWDED,     // not stored: more than FLEET_STORE_NEW_MAX kinds, machines and layouts
+    FLEET_CROWDED,     // not stored: FLEET_STORE_NEW_MAX things were new before, and more are
     FLEET_OUTCOMES
 };
 struct fleet_outcome_info {

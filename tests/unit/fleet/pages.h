@@ -33,6 +33,7 @@ struct maker {
     const char *state;    // of each third run
     const char *label, *variant;
     bool varied; // each run is of a kind of its own
+    int kinds;   // not 0: of one of so many, in turn
     int odd;     // metrics of each second run are so many more
 };
 #define MAKER(n)                                                                                   \
@@ -88,7 +89,7 @@ static void made_page_run(struct summary_writer *w, const struct maker *m, int64
     snprintf(s.method, sizeof s.method, "prp4-v1");
     snprintf(s.label, sizeof s.label, "%s", m->label);
     char own[32];
-    snprintf(own, sizeof own, "size=%lld", (long long)seq);
+    snprintf(own, sizeof own, "size=%lld", (long long)(m->kinds ? seq % m->kinds : seq));
     summary_set_variant(&s, m->varied ? own : m->variant);
     text_hash(m->class, s.class_hash);
     text_hash(m->config, s.config_hash);

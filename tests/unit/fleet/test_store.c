@@ -524,6 +524,76 @@ static void test_crowd(void)
     CHECK(ack.outcome == FLEET_CROWDED && at > FLEET_STORE_NEW_MAX - STEP && runs() == before,
           "a node with too many kinds of runs is refused (%lld)", (long long)at);
     CHECK_ACK(put("c2", "4100", 0, 1), "stored", 1, "another one is not");
+    struct fleet_store_size full = {0}, later = {0};
+    fleet_store_size(s, &full, &err);
+    for (int i = 0; i < 3; i++) { // it comes again, and each time with something else
+        struct maker m = maker_at("c1", "4000", ack.next, ack.next + 1 + i);
+        m.varied = true;
+        m.metrics = 2 + i;
+        m.label = "keep";
+        CHECK_ACK(made_page_put(s, &m, &err), "crowded", ack.next, "again");
+        char history[8];
+        snprintf(history, sizeof history, "42%02d", i);
+        CHECK_ACK(put("c1", history, 0, 1), "crowded", 0, "a new history too");
+    }
+    fleet_store_size(s, &later, &err);
+    CHECK(later.kinds == full.kinds && later.machines == full.machines &&
+              later.layouts == full.layouts && later.feeds == full.feeds,
+          "what is refused adds nothing");
+    struct maker known = maker_at("c1", "4000", ack.next, ack.next + 1);
+    known.metrics = 1;
+    known.variant = "size=1";
+    CHECK_ACK(made_page_put(s, &known, &err), "stored", ack.next + 1, "what is known is stored");
+}
+
+// Few kinds and few classes, and each of those with each of these.
+static void test_spans(void)
+{
+    enum { STEP = 100 };
+    struct fleet_ack ack = {0};
+    int64_t at = 0;
+    char class[24];
+    for (; at < FLEET_STORE_NEW_MAX + 2 * STEP && ack.outcome == FLEET_STORED; at += STEP) {
+        struct maker m = maker_at("c5", "4400", at, at + STEP);
+        snprintf(class, sizeof class, "class %lld", (long long)at);
+        m.class = class;
+        m.varied = true;
+        m.kinds = STEP;
+        m.metrics = 1;
+        ack = made_page_put(s, &m, &err);
+    }
+    CHECK(ack.outcome == FLEET_CROWDED && at > FLEET_STORE_NEW_MAX,
+          "a node has so many kinds of runs of so many classes (%lld)", (long long)at);
+    struct maker m = maker_at("c5", "4400", ack.next, ack.next + 1);
+    m.class = "class 0";
+    m.variant = "size=1";
+    m.metrics = 1;
+    CHECK_ACK(made_page_put(s, &m, &err), "stored", ack.next + 1, "what is known is stored");
+}
+
+static void test_histories(void)
+{
+    enum { AT_ONCE = 256 };
+    static struct made_page made[AT_ONCE];
+    static struct fleet_page pages[AT_ONCE];
+    static struct fleet_ack acks[AT_ONCE];
+    char history[8];
+    int taken = 0;
+    for (int n = 0; n < FLEET_STORE_NEW_MAX + AT_ONCE; n += AT_ONCE) {
+        for (int i = 0; i < AT_ONCE; i++) {
+            snprintf(history, sizeof history, "5%06x", n + i);
+            struct maker m = maker_at("c3", history, 0, 0);
+            made_page_make(&made[i], &m);
+            pages[i] = made[i].page;
+        }
+        CHECK_INT(fleet_store_put(s, pages, AT_ONCE, acks, &err), 0, "ever new histories");
+        for (int i = 0; i < AT_ONCE; i++) {
+            taken += acks[i].outcome != FLEET_CROWDED;
+            made_page_fini(&made[i]);
+        }
+    }
+    CHECK_INT(taken, FLEET_STORE_NEW_MAX, "a node has so many histories");
+    CHECK_ACK(put("c4", "4300", 0, 1), "stored", 1, "another one has its own");
 }
 
 static void say_all(void)
@@ -603,6 +673,8 @@ static void run_scenarios(const char *where)
     test_fleet();
     test_retention();
     test_crowd();
+    test_histories();
+    test_spans();
     say_all();
     test_reader(where);
 }
