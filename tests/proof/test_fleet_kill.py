@@ -117,9 +117,9 @@ def test_nothing_is_lost_and_nothing_is_there_twice(request, collect, tell, engi
                 collector=[f"--store={server.uri}"] if server else []).start()
     truth, killed = Truth(c.fleet), 0
     for kill in itertools.islice(itertools.cycle(kinds), KILLS):
-        truth.measure()
         until(lambda: c.status()["store_ready"])
         before = c.status()["runs_stored"]
+        truth.measure()
         until(lambda: c.status()["runs_stored"] > before)
         truth.measure()
         kill(c, server)
