@@ -414,6 +414,10 @@ static int take_items(struct ingest_process *p)
         memcpy(&head, p->in.data + at, sizeof head);
         if (p->in.len - at - sizeof head < head.bytes)
             break;
+        // A page of the node that waits would open its history again, and the node's next name
+        // would be a twin.
+        if (head.kind == INGEST_GONE && p->n && (rc = flush(p)) < 0)
+            break;
         gather_item(p, &head, p->in.data + at + sizeof head);
         at += sizeof head + head.bytes;
         if (p->n == GATHER_ITEMS || p->bytes >= GATHER_BYTES || head.alone)

@@ -331,6 +331,27 @@ def test_a_page_that_comes_after_its_node_has_gone(soak, engine):
     soak.findings_are_right()
 
 
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_a_page_that_is_not_stored_yet_when_its_node_goes(soak, engine):
+    soak.nothing_is_missing()
+    node, ingest = soak.feeds.nodes[3], soak.c.find_child("--ingest")
+    before, sent = node.name, node.sent
+    os.kill(ingest, signal.SIGSTOP)
+    with soak.feeds.lock:
+        node.measure()
+    until(lambda: node.sent > sent and soak.c.status()["in_flight"] == 0)
+    soak.relist([line for line in soak.feeds.names if line.split()[0] != before])
+    until(lambda: soak.c.node(before)["state"] == "gone")
+    os.kill(ingest, signal.SIGCONT)
+    with soak.feeds.lock:
+        node.name = "other"
+    soak.relist(soak.feeds.names)
+    until(lambda: any(n["node"] == "other" and n["next"] == len(node.runs) for n in soak.listed()))
+    assert soak.c.node("other")["outcome"] in ("renamed", "stored"), soak.c.node("other")
+    soak.nothing_is_missing()
+    soak.findings_are_right()
+
+
 @pytest.mark.skipif(tool("faketime") is not None, reason=str(tool("faketime")))
 @pytest.mark.parametrize("engine", ["postgresql"])
 def test_an_hour_without_postgresql(soak, tell, monkeypatch, engine):
