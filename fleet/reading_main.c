@@ -47,5 +47,7 @@ int reading_main(int argc, char **argv)
         return 2;
     const struct http_service service = {
         .routes = fleet_routes, .context = &r.services, .gzip = gzip_pack};
-    return worker_process_run(&service, reading_reply, &r);
+    int rc = worker_process_run(&service, reading_reply, &r);
+    fleet_store_close(r.services.store);
+    return rc;
 }

@@ -24,6 +24,7 @@ enum {
     BODY_MAX = 1 << 20,       // of a response: a run of 1024 ranks has a plan of 400 KB
     FOLLOW_MS = 60 * 1000,    // of a request that a node holds for 25 s
     CHANGES_MOST = 1000,      // of an item
+    NAMED_SOON_MS = 1000,     // until a collector that has just begun knows more nodes
     LOOK_MOST_MS = 60 * 1000, // until a campaign that waits is looked at again
 };
 
@@ -283,7 +284,9 @@ static void node_start(struct campaign *c, int node)
 {
     const struct polled *n = poller_find(c->all->poller, c->nodes.names[node]);
     char why[CAMPAIGN_WHY];
-    if (!n || n->state == NODE_GONE) {
+    if (!n && !poller_named(c->all->poller)) {
+        probe_refused(c, node, NAMED_SOON_MS, "not every source of nodes has been read yet");
+    } else if (!n || n->state == NODE_GONE) {
         probe_ended(c, node, PROBE_SKIPPED, 0, "no source names it any more");
     } else if (n->state == NODE_LATE || n->state == NODE_DOWN) {
         snprintf(why, sizeof why, "%s: %.140s", node_states[n->state].name, n->why);
@@ -354,12 +357,25 @@ static void await_slurm(struct campaign *c)
     }
 }
 
+// A collector that has just begun continues its campaigns when it knows nodes.
+static bool await_nodes(struct campaign *c)
+{
+    int known;
+    poller_nodes(c->all->poller, &known);
+    if (known || poller_named(c->all->poller))
+        return false;
+    c->due_ms = clock_mono_ms() + NAMED_SOON_MS;
+    return true;
+}
+
 static void campaign_advance(struct campaign *c)
 {
     if (c->request.by_slurm) {
         await_slurm(c);
         return;
     }
+    if (await_nodes(c))
+        return;
     struct probe_clock now = clock_of_week(clock_wall_ms());
     struct probe_next next;
     char why[CAMPAIGN_WHY];

@@ -120,8 +120,11 @@ static int union_make(const struct naming *n, struct naming_node *out, int room,
 static void naming_say(struct naming *n)
 {
     int room = 1;
-    for (int i = 0; i < n->n; i++)
+    bool whole = true;
+    for (int i = 0; i < n->n; i++) {
         room += n->list[i].reading.n;
+        whole = whole && n->list[i].shown.read_ms;
+    }
     room = room < NAMING_NODES_MAX ? room : NAMING_NODES_MAX;
     CLEANUP_MEM struct naming_node *all = calloc((size_t)room, sizeof *all);
     const char *left_out = NULL;
@@ -132,7 +135,7 @@ static void naming_say(struct naming *n)
                  "the sources name more than %d nodes: %s and all behind it are left out",
                  NAMING_NODES_MAX, left_out);
     if (all)
-        n->named(n->ctx, all, count);
+        n->named(n->ctx, all, count, whole);
 }
 
 // ---- What was read ------------------------------------------------------------------------------

@@ -158,8 +158,15 @@ static void forget_gone(struct poller *p)
     p->n = kept;
 }
 
-int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int count, struct err *err)
+bool poller_named(const struct poller *p)
 {
+    return p->named;
+}
+
+int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int count, bool whole,
+                     struct err *err)
+{
+    p->named = whole;
     for (int i = 0; i < p->n; i++) {
         struct polled *n = p->nodes[i];
         struct buf nothing = BUF_INIT;

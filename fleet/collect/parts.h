@@ -50,6 +50,7 @@ struct poller {
     int n_wholes, wholes_in_flight;
     struct fetch_limits whole_limits;
     int64_t pushed;         // pages that nodes sent themselves
+    bool named;             // all sources have named their nodes
     bool store_failed_open; // it was opened, and failed when it was written to
     char token[200];
     struct {

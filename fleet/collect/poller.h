@@ -11,7 +11,11 @@ struct poller;
 struct poller *poller_new(struct loop *loop, const struct fleetd_config *c, struct err *err);
 void poller_free(struct poller *p); // what was received is stored first; NULL is fine
 // The nodes that the sources name now, sorted by name. Others become gone; their history stays.
-int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int n, struct err *err);
+int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int n, bool whole,
+                     struct err *err);
+// Whether all sources have named their nodes since the start: one that is not known then is named
+// by none.
+bool poller_named(const struct poller *p);
 
 // Facts that are faults of a node or of its surroundings.
 enum { NODE_SKEW_MAX_MS = 60 * 1000 };

@@ -184,6 +184,24 @@ def test_a_kill_after_the_cancelling_leaves_no_probe_in_progress(collect):
     assert sum(r["state"] == "canceled" for n in c.fleet.names for r in probed(c, n)) == 4
 
 
+def test_nodes_of_a_campaign_are_awaited_after_a_start(collect):  # noqa: F811
+    """The source is a pipe, in which the list comes late."""
+    c = collect(12, "--run-ms=150").start()
+    c.wait_up(12)
+    number = begin(c, at_once=2)
+    until(lambda: show(c, number)["campaign"]["done"] >= 2)
+    c.kill()
+    names = c.list.read_bytes()
+    c.list.unlink()
+    os.mkfifo(c.list)
+    c.start()
+    assert until(lambda: (d := show(c, number)) and not d["campaign"]["running"] and d)["campaign"]["state"] == "running"
+    for _ in range(100):  # what was running is not reached now, so it is the turn of others
+        assert show(c, number)["campaign"]["skipped"] == 0
+    c.list.write_bytes(names)
+    assert states(ended(c, number)) == {"done": 12}
+
+
 @pytest.mark.parametrize("where", ["sqlite", "postgresql"])
 def test_kills_at_any_moment_probe_no_node_twice(collect, make_postgresql, where):
     options = (f"--store={make_postgresql().uri}",) if where == "postgresql" else ()
