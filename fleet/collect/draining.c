@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -144,13 +143,14 @@ static int exec_draining(struct draining *d, int in, int out)
     return child_exec(&d->pid, argv, fds, COUNT_OF(fds), false);
 }
 
-static int draining_start(struct draining *d, const char *lines, size_t n, struct err *err)
+static int draining_start(struct draining *d, const char *lines, struct err *err)
 {
     int pair[2];
-    CLEANUP_FD int in = memfd_create("numaprobe-drain", MFD_CLOEXEC);
-    if (in < 0 || write(in, lines, n) != (ssize_t)n || lseek(in, 0, SEEK_SET) < 0 ||
-        pipe2(pair, O_CLOEXEC) < 0)
-        return err_sys(err, "the nodes to drain");
+    CLEANUP_FD int in = child_text(lines, err);
+    if (in < 0)
+        return -1;
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return err_sys(err, "pipe");
     CLEANUP_FD int ours = pair[0], theirs = pair[1];
     if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
         return err_sys(err, "fcntl");
@@ -169,13 +169,13 @@ static int draining_start(struct draining *d, const char *lines, size_t n, struc
     return 0;
 }
 
-void draining_begin(struct draining *d, const char *lines, size_t n)
+void draining_begin(struct draining *d, const char *lines)
 {
     struct err err = {0};
-    if (d->pipe >= 0 || n == 0)
+    if (d->pipe >= 0 || !*lines)
         return;
     *d->problem = '\0';
-    if (draining_start(d, lines, n, &err) < 0)
+    if (draining_start(d, lines, &err) < 0)
         draining_failed(d, "", err.text);
 }
 

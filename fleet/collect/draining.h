@@ -18,7 +18,7 @@ struct draining *draining_new(struct loop *loop, struct poller *p, struct err *e
 void draining_free(struct draining *d); // a process that runs is ended; NULL is fine
 
 // Lines "FINDING\tNODE\tREASON\n". Nothing happens while a process runs.
-void draining_begin(struct draining *d, const char *lines, size_t n);
+void draining_begin(struct draining *d, const char *lines);
 // What Slurm said before this moment may lack a drain of ours: UTC, ms; 0: there was none. While a
 // process runs, the end of time.
 int64_t draining_last_ms(const struct draining *d);

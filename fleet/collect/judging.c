@@ -281,9 +281,8 @@ static void judgement_done(struct judging *j, const struct ingest_report *r)
         j->next[i] = was;
     }
     j->judged_ms = clock_wall_ms();
-    const struct buf *now = &j->said[JUDGED_DRAIN_NOW];
-    if (j->draining && now->len)
-        draining_begin(j->draining, now->data, now->len);
+    if (j->draining)
+        draining_begin(j->draining, buf_text(&j->said[JUDGED_DRAIN_NOW]));
 }
 
 // What was sent is lost.

@@ -48,12 +48,12 @@ static int book_room(void *array, int *room, int n, size_t bytes, struct err *er
     return 0;
 }
 
-static int book_add(const struct book *b, struct interned *list, const char *key, void *array,
-                    int *room, size_t bytes, bool *fresh, struct err *err)
+static int book_add(struct interned *list, const char *key, void *array, int *room, size_t bytes,
+                    bool known_only, bool *fresh, struct err *err)
 {
     int n = list->n;
     *fresh = false;
-    if (b->full)
+    if (known_only)
         return interned_find(list, key) + 1;
     if (book_room(array, room, n, bytes, err) < 0)
         return -1;
@@ -68,31 +68,35 @@ static int book_add(const struct book *b, struct interned *list, const char *key
 
 int book_node(struct book *b, const char *name, bool *fresh, struct err *err)
 {
-    return book_add(b, &b->nodes, name, &b->node, &b->node_room, sizeof *b->node, fresh, err);
+    return book_add(&b->nodes, name, &b->node, &b->node_room, sizeof *b->node, false, fresh, err);
 }
 
 int book_feed(struct book *b, const char *history, bool *fresh, struct err *err)
 {
-    return book_add(b, &b->feeds, history, &b->feed, &b->feed_room, sizeof *b->feed, fresh, err);
+    return book_add(&b->feeds, history, &b->feed, &b->feed_room, sizeof *b->feed, false, fresh,
+                    err);
 }
 
-int book_kind(struct book *b, const struct book_kind *k, bool *fresh, struct err *err)
+int book_kind(struct book *b, const struct book_kind *k, bool known_only, bool *fresh,
+              struct err *err)
 {
     char key[400];
     snprintf(key, sizeof key, "%d %d %lld %s %s %s", k->layout, k->metrics_version,
              (long long)k->n_ranks, k->benchmark, k->method, k->variant);
-    int number = book_add(b, &b->kinds, key, &b->kind, &b->kind_room, sizeof *b->kind, fresh, err);
+    int number =
+        book_add(&b->kinds, key, &b->kind, &b->kind_room, sizeof *b->kind, known_only, fresh, err);
     if (number > 0 && *fresh)
         b->kind[number - 1] = *k;
     return number;
 }
 
-int book_machine(struct book *b, const struct book_machine *m, bool *fresh, struct err *err)
+int book_machine(struct book *b, const struct book_machine *m, bool known_only, bool *fresh,
+                 struct err *err)
 {
     char key[3 * 66];
     snprintf(key, sizeof key, "%s %s %s", m->hash[0], m->hash[1], m->hash[2]);
-    int number = book_add(b, &b->machines, key, &b->machine, &b->machine_room, sizeof *b->machine,
-                          fresh, err);
+    int number = book_add(&b->machines, key, &b->machine, &b->machine_room, sizeof *b->machine,
+                          known_only, fresh, err);
     if (number < 0 || !*fresh)
         return number;
     int class = interned_add(&b->classes, m->hash[FLEET_CLASS], err);
@@ -136,8 +140,8 @@ static int layout_copy(struct book *b, int number, const struct summary_layout *
     return number;
 }
 
-int book_layout(struct book *b, const struct summary_layout *l, struct buf *json, bool *fresh,
-                struct err *err)
+int book_layout(struct book *b, const struct summary_layout *l, struct buf *json, bool known_only,
+                bool *fresh, struct err *err)
 {
     char hash[65];
     buf_reset(json);
@@ -153,8 +157,8 @@ int book_layout(struct book *b, const struct summary_layout *l, struct buf *json
     if (!buf_ok(json))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the store");
     text_hash(buf_text(json), hash);
-    int number =
-        book_add(b, &b->layouts, hash, &b->layout, &b->layout_room, sizeof *b->layout, fresh, err);
+    int number = book_add(&b->layouts, hash, &b->layout, &b->layout_room, sizeof *b->layout,
+                          known_only, fresh, err);
     return number < 0 || !*fresh ? number : layout_copy(b, number, l, err);
 }
 
@@ -202,7 +206,7 @@ static int layout_parse(struct book *b, const char *json, const char *hash, stru
         snprintf(metrics[at].name, sizeof metrics[at].name, "%s", name ? name : "");
         snprintf(metrics[at].unit, sizeof metrics[at].unit, "%s", unit ? unit : "");
     }
-    int number = book_layout(b, &(struct summary_layout){n, metrics}, text, fresh, err);
+    int number = book_layout(b, &(struct summary_layout){n, metrics}, text, false, fresh, err);
     return number > 0 && *fresh && strcmp(b->layouts.list[number - 1], hash) != 0
                ? err_set(err, ERR_DAMAGED, "", "table layout: row %d is not what its hash says",
                          number)
@@ -235,7 +239,7 @@ static int load_kind(void *ctx, const struct fleet_cell *row, struct err *err)
     if (k.layout < 0 || k.layout > l->book->layouts.n)
         return err_set(err, ERR_DAMAGED, "", "table kind: row %lld has no layout",
                        (long long)row[0].i);
-    int number = book_kind(l->book, &k, &fresh, err);
+    int number = book_kind(l->book, &k, false, &fresh, err);
     if (book_check(l, row[0].i, number, fresh, "kind", err) < 0)
         return -1;
     brought(l->book, row[1].i);
@@ -250,7 +254,7 @@ static int load_machine(void *ctx, const struct fleet_cell *row, struct err *err
     l->rows++;
     for (int i = 0; i < 3; i++)
         snprintf(m.hash[i], sizeof m.hash[i], "%s", row[2 + i].t);
-    int number = book_machine(l->book, &m, &fresh, err);
+    int number = book_machine(l->book, &m, false, &fresh, err);
     if (book_check(l, row[0].i, number, fresh, "machine", err) < 0)
         return -1;
     brought(l->book, row[1].i);

@@ -49,7 +49,6 @@ struct book {
     struct summary_layout *layout; // lists are owned
     int node_room, feed_room, kind_room, machine_room, layout_room;
     bool here;       // all of it was read
-    bool full;       // a node that has brought too much writes: only what is known is found
     int64_t arrived; // for the writer: the last number of an arrival
 };
 
@@ -57,14 +56,16 @@ void book_fini(struct book *b); // and it is empty again
 // Reads what is new. `writer`: also all feeds, which must be none so far, set-ups and spans.
 int book_read(struct book *b, const struct fleet_engine *e, void *db, bool writer, struct err *err);
 
-// Each returns a number; *fresh: it is new, and the caller stores the row. 0: it is new, and the
-// book is full. -1: no memory.
+// Each returns a number; *fresh: it is new, and the caller stores the row. With known_only 0: it is
+// new, and was not added. -1: no memory.
 int book_node(struct book *b, const char *name, bool *fresh, struct err *err);
 int book_feed(struct book *b, const char *history, bool *fresh, struct err *err);
-int book_kind(struct book *b, const struct book_kind *k, bool *fresh, struct err *err);
-int book_machine(struct book *b, const struct book_machine *m, bool *fresh, struct err *err);
+int book_kind(struct book *b, const struct book_kind *k, bool known_only, bool *fresh,
+              struct err *err);
+int book_machine(struct book *b, const struct book_machine *m, bool known_only, bool *fresh,
+                 struct err *err);
 // The node has a run in this month: 1. 0: that would be a span too many. -1: no memory.
 int book_span(struct book *b, int node, const struct book_span *s, struct err *err);
 // json: the text that is stored; its hash is the key.
-int book_layout(struct book *b, const struct summary_layout *l, struct buf *json, bool *fresh,
-                struct err *err);
+int book_layout(struct book *b, const struct summary_layout *l, struct buf *json, bool known_only,
+                bool *fresh, struct err *err);

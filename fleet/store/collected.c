@@ -66,18 +66,14 @@ static int collected_put_run(struct fleet_store *s, const struct fleet_page *p,
                              struct err *err)
 {
     struct book_feed *f = feed_at(s, feed);
-    int before = s->n_rows;
-    if (page_put_run(s, r, p, node, feed, ack, err) < 0)
-        return -1;
-    if (ack->outcome == FLEET_CROWDED) { // this node is; others are not to suffer
-        ack->outcome = FLEET_STORED;
-        ack->others++;
-        s->n_rows = before;
-        return 0;
+    int put = page_put_run(s, r, p, node, feed, err);
+    if (put <= 0) {
+        ack->others += put == 0; // this node is crowded; others are not to suffer
+        return put;
     }
     ack->stored++;
     f->top = r->node_seq > f->top ? r->node_seq : f->top;
-    return rows_kept(s, before, err);
+    return rows_kept(s, s->n_rows - 1, err);
 }
 
 // How many runs from `first` on are of one history, in its order.
@@ -107,11 +103,9 @@ static int put_group(struct fleet_store *s, const struct fleet_page *p, int firs
     if (runs->node_seq <= (f->top > f->next ? f->top : f->next) &&
         runs_known(s, p, first, n, node, feed, known, err) < 0)
         return -1;
-    s->book.full = brought_all(s, node);
     for (int i = 0; i < n; i++)
         if (!known[i] && collected_put_run(s, p, &runs[i], node, feed, ack, err) < 0)
             return -1;
-    s->book.full = false;
     return spans_flush(s, node, err);
 }
 

@@ -54,9 +54,9 @@ bool page_is_sound(const struct fleet_page *f);
 bool brought_all(const struct fleet_store *s, int node);
 int rows_room(struct fleet_store *s, int n, struct err *err); // for so many rows of a page
 int rows_flush(struct fleet_store *s, struct err *err);
-// One more row, unless it makes *ack CROWDED. The book must be full if its node has brought all.
+// One more row: 1. 0: it brings something new, and its node has brought all. -1
 int page_put_run(struct fleet_store *s, const struct summary *r, const struct fleet_page *p,
-                 int node, int feed, struct fleet_ack *ack, struct err *err);
+                 int node, int feed, struct err *err);
 int spans_flush(struct fleet_store *s, int node, struct err *err);
 // The rows from `first` on are kept: what they say of set-ups, and whether they are archived.
 int rows_kept(struct fleet_store *s, int first, struct err *err);

@@ -108,17 +108,16 @@ static int page_put_runs(struct fleet_store *s, const struct fleet_page *p, int 
         return -1;
     int before = s->n_rows;
     memset(s->layouts, 0, sizeof s->layouts);
-    s->book.full = brought_all(s, node);
     for (int i = 0; i < p->page->n_runs && ack->outcome != FLEET_CROWDED; i++) {
         const struct summary *r = &p->page->runs[i];
-        if (!run_is_of(r, p))
-            ack->others++;
-        else if (known[i])
-            continue; // it came through another collector
-        else if (page_put_run(s, r, p, node, feed, ack, err) < 0)
+        bool ours = run_is_of(r, p);
+        // What is known came through another collector.
+        int put = ours && !known[i] ? page_put_run(s, r, p, node, feed, err) : 1;
+        if (put < 0)
             return -1;
+        ack->others += !ours;
+        ack->outcome = put ? ack->outcome : FLEET_CROWDED;
     }
-    s->book.full = false;
     if (ack->outcome == FLEET_CROWDED)
         s->n_rows = before;
     ack->stored = s->n_rows - before;

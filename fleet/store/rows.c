@@ -14,80 +14,77 @@ bool brought_all(const struct fleet_store *s, int node)
     return s->book.node[node - 1].brought >= FLEET_STORE_NEW_MAX;
 }
 
-// A row of a dictionary is new.
-static void count_new(struct fleet_store *s, int node)
+// A row of a dictionary is new. 1, or -1.
+static int put_new(struct fleet_store *s, int node, const char *sql, const struct fleet_cell *row,
+                   int n, struct err *err)
 {
     s->book.node[node - 1].brought++;
-    s->book.full = brought_all(s, node);
+    return fleet_exec(s, sql, row, n, err) < 0 ? -1 : 1;
 }
 
-// What a row of the run has a number for. 0: it is new, and the node may not add it.
-static int number_check(int number, struct fleet_ack *ack)
+static int number_result(int number)
 {
-    if (number == 0)
-        ack->outcome = FLEET_CROWDED;
-    return number < 0 ? -1 : 0;
+    return (number > 0) - (number < 0);
 }
+
+// ---- What a row has numbers for. 1: *number. 0: it is new, and the node may not add it. -1
 
 static int page_put_layout(struct fleet_store *s, const struct summary_layout *l, int node,
-                           int *number, struct fleet_ack *ack, struct err *err)
+                           int *number, struct err *err)
 {
     bool fresh;
-    *number = book_layout(&s->book, l, &s->json, &fresh, err);
+    *number = book_layout(&s->book, l, &s->json, brought_all(s, node), &fresh, err);
     if (!fresh)
-        return number_check(*number, ack);
+        return number_result(*number);
     const struct fleet_cell row[] = {CELL_I(*number), CELL_I(node),
                                      CELL_T(s->book.layouts.list[*number - 1]),
                                      CELL_T(buf_text(&s->json))};
-    count_new(s, node);
-    return fleet_exec(s, "INSERT INTO layout (id, origin, hash, metrics) VALUES ($1, $2, $3, $4)",
-                      row, COUNT_OF(row), err);
+    return put_new(s, node,
+                   "INSERT INTO layout (id, origin, hash, metrics) VALUES ($1, $2, $3, $4)", row,
+                   COUNT_OF(row), err);
 }
 
 static int page_put_kind(struct fleet_store *s, const struct summary *r, int layout, int node,
-                         int *number, struct fleet_ack *ack, struct err *err)
+                         int *number, struct err *err)
 {
     struct book_kind k = {layout, r->metrics_version, r->n_ranks, "", "", ""};
     bool fresh;
     snprintf(k.benchmark, sizeof k.benchmark, "%s", r->benchmark);
     snprintf(k.method, sizeof k.method, "%s", r->method);
     snprintf(k.variant, sizeof k.variant, "%s", r->variant);
-    *number = book_kind(&s->book, &k, &fresh, err);
+    *number = book_kind(&s->book, &k, brought_all(s, node), &fresh, err);
     if (!fresh)
-        return number_check(*number, ack);
+        return number_result(*number);
     const struct fleet_cell row[] = {
         CELL_I(*number),   CELL_I(node),        CELL_I(layout),   CELL_I(k.metrics_version),
         CELL_I(k.n_ranks), CELL_T(k.benchmark), CELL_T(k.method), CELL_T(k.variant)};
-    count_new(s, node);
-    return fleet_exec(s,
-                      "INSERT INTO kind (id, origin, layout, metrics_version, n_ranks, benchmark, "
-                      "method, variant) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-                      row, COUNT_OF(row), err);
+    return put_new(s, node,
+                   "INSERT INTO kind (id, origin, layout, metrics_version, n_ranks, benchmark, "
+                   "method, variant) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+                   row, COUNT_OF(row), err);
 }
 
 static int page_put_machine(struct fleet_store *s, const struct summary *r, int node, int *number,
-                            struct fleet_ack *ack, struct err *err)
+                            struct err *err)
 {
     struct book_machine m;
     bool fresh;
     snprintf(m.hash[FLEET_CLASS], sizeof m.hash[0], "%s", r->class_hash);
     snprintf(m.hash[FLEET_CONFIG], sizeof m.hash[0], "%s", r->config_hash);
     snprintf(m.hash[FLEET_TOPOLOGY], sizeof m.hash[0], "%s", r->topology_hash);
-    *number = book_machine(&s->book, &m, &fresh, err);
+    *number = book_machine(&s->book, &m, brought_all(s, node), &fresh, err);
     if (!fresh)
-        return number_check(*number, ack);
+        return number_result(*number);
     const struct fleet_cell row[] = {CELL_I(*number), CELL_I(node), CELL_T(m.hash[FLEET_CLASS]),
                                      CELL_T(m.hash[FLEET_CONFIG]), CELL_T(m.hash[FLEET_TOPOLOGY])};
-    count_new(s, node);
-    return fleet_exec(s,
-                      "INSERT INTO machine (id, origin, class, config, topology) "
-                      "VALUES ($1, $2, $3, $4, $5)",
-                      row, COUNT_OF(row), err);
+    return put_new(s, node,
+                   "INSERT INTO machine (id, origin, class, config, topology) "
+                   "VALUES ($1, $2, $3, $4, $5)",
+                   row, COUNT_OF(row), err);
 }
 
 // A node has no more spans than kinds, but for the classes of machines that it had.
-static int page_put_span(struct fleet_store *s, const struct fleet_row *row, struct fleet_ack *ack,
-                         struct err *err)
+static int page_put_span(struct fleet_store *s, const struct fleet_row *row, struct err *err)
 {
     int month = month_of(row->at_ms);
     const struct book_span span = {.kind = row->kind,
@@ -95,7 +92,7 @@ static int page_put_span(struct fleet_store *s, const struct fleet_row *row, str
                                    .first = month,
                                    .last = month,
                                    .dirty = true};
-    return number_check(book_span(&s->book, row->node, &span, err), ack);
+    return book_span(&s->book, row->node, &span, err);
 }
 
 int spans_flush(struct fleet_store *s, int node, struct err *err)
@@ -172,24 +169,20 @@ static struct fleet_row row_of(const struct summary *r, const struct fleet_page 
 }
 
 int page_put_run(struct fleet_store *s, const struct summary *r, const struct fleet_page *p,
-                 int node, int feed, struct fleet_ack *ack, struct err *err)
+                 int node, int feed, struct err *err)
 {
     struct fleet_row row = row_of(r, p, node, feed);
-    int layout = r->layout < 0 ? 0 : s->layouts[r->layout];
+    int layout = r->layout < 0 ? 0 : s->layouts[r->layout], put = 1;
     if (r->layout >= 0 && !layout) {
-        if (page_put_layout(s, &p->page->layouts[r->layout], node, &layout, ack, err) < 0)
-            return -1;
-        s->layouts[r->layout] = layout;
+        put = page_put_layout(s, &p->page->layouts[r->layout], node, &layout, err);
+        s->layouts[r->layout] = put > 0 ? layout : 0;
     }
-    if (ack->outcome != FLEET_CROWDED && page_put_kind(s, r, layout, node, &row.kind, ack, err) < 0)
-        return -1;
-    if (ack->outcome != FLEET_CROWDED && page_put_machine(s, r, node, &row.machine, ack, err) < 0)
-        return -1;
-    if (ack->outcome != FLEET_CROWDED && page_put_span(s, &row, ack, err) < 0)
-        return -1;
-    if (ack->outcome != FLEET_CROWDED)
+    put = put > 0 ? page_put_kind(s, r, layout, node, &row.kind, err) : put;
+    put = put > 0 ? page_put_machine(s, r, node, &row.machine, err) : put;
+    put = put > 0 ? page_put_span(s, &row, err) : put;
+    if (put > 0)
         s->rows[s->n_rows++] = row;
-    return 0;
+    return put;
 }
 
 // A node's set-ups, as rollouts are read from them. Runs come in the order in which they were

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A page that ends the process that reads it: that of node3. It stands for a fault which nobody has
+// A page that ends the process that reads it: that of node3. It stands for a fault that no one has
 // found yet. The collector of this test alone is linked with --wrap=summary_page_read.
 #include <stdlib.h>
 #include <string.h>

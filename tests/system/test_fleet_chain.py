@@ -7,13 +7,12 @@ import pathlib
 import signal
 import socket
 import subprocess
-import urllib.request
 
 import pytest
 
 from conftest import PATIENCE, until
 from postgresql import make_postgresql  # noqa: F401
-from test_fleetd import FLEETD, Collector, collect  # noqa: F401
+from test_fleetd import FLEETD, Collector, collect, measure  # noqa: F401
 
 NODES, RUNS = 12, 10
 EVERY = NODES * RUNS * 2
@@ -70,15 +69,6 @@ def chain(collect, tmp_path):  # noqa: F811
             one.kill()
 
 
-def measure(fleet, times=1):
-    """Each node measures `times` more."""
-    for node in range(NODES):
-        for _ in range(times):
-            url = f"http://127.1.0.{node + 1}:{fleet.port}/v1/runs"
-            with urllib.request.urlopen(url, json.dumps({"benchmark": "latency"}).encode(), timeout=PATIENCE):
-                pass
-
-
 def different(c):
     """(runs, different runs)."""
     return c.rows("SELECT count(*), count(DISTINCT f.history || '.' || r.seq) FROM run r JOIN feed f ON f.id = r.feed")[0]
@@ -109,7 +99,7 @@ def test_what_a_collector_has_arrives_as_it_is(chain):
             return json.dumps(a).replace(a.get("evaluated", "-"), "") == json.dumps(b).replace(b.get("evaluated", "-"), "")
         until(same, timeout=60)  # the facts of machines come too
     assert upper.get("/v1/fleet/outliers")["findings"], "there is something to find"
-    measure(lower.fleet)
+    measure(lower.fleet, NODES)
     wait_same(lower, upper, EVERY + NODES)
 
 
@@ -118,7 +108,7 @@ def test_nothing_is_lost_or_twice_when_one_is_killed(chain, who):
     lower, upper = chain("--faults=100% cuts=10")
     total = EVERY
     for _ in range(5):
-        measure(lower.fleet, 2)
+        measure(lower.fleet, NODES, 2)
         total += 2 * NODES
         c = upper if who.startswith("upper") else lower
         if "ingest" in who:
@@ -140,7 +130,7 @@ def test_postgresql_above_and_below(chain, make_postgresql):  # noqa: F811
     assert stores[0].rows(query) == stores[1].rows(query)
     stores[0].stop(signal.SIGKILL)
     stores[0].start()
-    measure(lower.fleet)
+    measure(lower.fleet, NODES)
     upper.process.kill()
     upper.process.wait()
     upper.start()
@@ -157,12 +147,12 @@ def test_a_node_that_comes_two_ways_is_a_duplicate_and_its_runs_are_stored_once(
     assert upper.node("node01")["state"] == "up" and not upper.node("node03")["duplicate"]
     found = until(lambda: [f for f in upper.get("/v1/fleet/findings?what=duplicate")["findings"]])
     assert {f["node"] for f in found} <= {"node01", "node02"} and "two ways" in found[0]["text"], found
-    measure(lower.fleet, 3)
+    measure(lower.fleet, NODES, 3)
     wait_same(lower, upper, EVERY + 3 * NODES)
     upper.name(["node01"])
     upper.again()
     until(lambda: upper.node("node02")["collector"] == lower.url)
-    measure(lower.fleet)
+    measure(lower.fleet, NODES)
     wait_same(lower, upper, EVERY + 4 * NODES)
 
 

@@ -124,6 +124,15 @@ class Collector:
         until(lambda: pid not in self.children())
 
 
+def measure(fleet, nodes, times=1):
+    """Each of so many nodes measures `times` more."""
+    for node in range(nodes):
+        for _ in range(times):
+            url = f"http://127.1.0.{node + 1}:{fleet.port}/v1/runs"
+            with urllib.request.urlopen(url, json.dumps({"benchmark": "latency"}).encode(), timeout=PATIENCE):
+                pass
+
+
 @pytest.fixture
 def collect(tmp_path):
     made = []

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import PATIENCE, until
 from postgresql import Server, make_postgresql  # noqa: F401
-from test_fleetd import Collector, collect  # noqa: F401
+from test_fleetd import Collector, collect, measure  # noqa: F401
 
 NODES = 12
 
@@ -24,15 +24,6 @@ def counts(server, collector=None):
         return tuple(int(n) for n in server.rows(query)[0])
     with sqlite3.connect(f"file:{collector.home}/state/fleet.db?mode=ro", uri=True) as db:
         return db.execute(query).fetchone()
-
-
-def measure(fleet, times=1):
-    """Each node measures `times` more."""
-    for node in range(NODES):
-        for _ in range(times):
-            url = f"http://127.1.0.{node + 1}:{fleet.port}/v1/runs"
-            with urllib.request.urlopen(url, json.dumps({"benchmark": "latency"}).encode(), timeout=PATIENCE):
-                pass
 
 
 def wait_state(collector, state):
@@ -61,7 +52,7 @@ def test_postgresql_is_away_at_the_start_and_later(collect, make_postgresql):  #
     wait_runs(server, NODES * 12)
     requests = wait_state(c, "ready")["requests"]
     server.stop()
-    measure(c.fleet, 3)
+    measure(c.fleet, NODES, 3)
     wait_state(c, "unreachable")
     until(lambda: c.status()["requests"] > requests)
     until(lambda: c.status()["backlog_bytes"] == 0)  # nothing is kept that cannot be stored
@@ -78,7 +69,7 @@ def test_postgresql_only_reads_for_a_while(collect, make_postgresql):  # noqa: F
     server.stop()
     server.settings = ["default_transaction_read_only=on"]
     server.start()
-    measure(c.fleet)
+    measure(c.fleet, NODES)
     wait_state(c, "unwritable")
     assert c.get("/v1/fleet/outliers")["nodes"] == NODES, "the history is served"
     server.stop()
@@ -117,7 +108,7 @@ def test_a_full_disk_below_sqlite(collect, tmp_path):  # noqa: F811
         wait_runs(None, NODES * 40, c)
         ballast = fill(folder)
         for _ in range(40):
-            measure(c.fleet, 2)
+            measure(c.fleet, NODES, 2)
             if c.status()["store_state"] == "unwritable":
                 break
         wait_state(c, "unwritable")
@@ -155,7 +146,7 @@ def test_a_full_disk_below_postgresql(collect, make_postgresql, tmp_path):  # no
         wait_runs(server, NODES * 40)
         ballast = fill(folder)
         for _ in range(60):
-            measure(c.fleet, 4)
+            measure(c.fleet, NODES, 4)
             if c.status()["store_state"] == "unwritable":
                 break
         assert "full" in wait_state(c, "unwritable")["store_problem"]
@@ -177,9 +168,9 @@ def test_postgresql_fails_over_to_a_standby(collect, make_postgresql):  # noqa: 
     c.wait_up(NODES)
     wait_runs(first, NODES * 40)
     wait_runs(second, NODES * 40)
-    measure(c.fleet, 2)
+    measure(c.fleet, NODES, 2)
     first.stop(9)
-    measure(c.fleet, 2)
+    measure(c.fleet, NODES, 2)
     wait_state(c, "unreachable")
     second.program("pg_ctl", "promote", "-D", second.data, "-w")
     wait_state(c, "ready")
@@ -201,7 +192,7 @@ def test_a_second_collector_stands_by_and_takes_over(request, collect, engine): 
         status, problem = other.problem("/v1/fleet/drain")
         assert status == 503 and "standby and judges nothing" in problem["detail"], problem
         c.kill()
-        measure(c.fleet)
+        measure(c.fleet, NODES)
         wait_state(other, "ready")
         wait_runs(server, NODES * 13, c)
         assert other.status()["runs_stored"] <= NODES, "what the first one had stored is not read again"

@@ -59,7 +59,7 @@ static void cycles(void *memory)
 
 // --- The links before one -----------------------------------------------------------------------
 
-// Of memory that nobody has touched, what was loaded is there. Each link has a page of its own.
+// Of memory that was not touched, what was loaded is there. Each link has a page of its own.
 static bool loads_the_links_before(const struct chain *c, const uint64_t *order, uint64_t at,
                                    uint64_t n)
 {
