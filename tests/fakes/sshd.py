@@ -11,6 +11,8 @@ import signal
 import socket
 import subprocess
 
+from ports import free_port
+
 SERVER = """Port {port}
 ListenAddress 127.0.0.1
 HostKey {folder}/host
@@ -60,12 +62,6 @@ class Server:
 
 def key(path):
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", str(path)], check=True)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 @contextlib.contextmanager

@@ -5,12 +5,12 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 
 import pytest
 
 from conftest import PATIENCE, until
+from ports import free_port
 from postgresql import make_postgresql  # noqa: F401
 from test_fleetd import FLEETD, Collector, collect, measure  # noqa: F401
 
@@ -20,12 +20,6 @@ EVERY = NODES * RUNS * 2
 # What of a run must be the same in both stores.
 RUN_LITE = ("SELECT n.name, f.history, r.seq, r.run, r.measured_ms, r.state, r.label, hex(r.v), hex(r.w), m.class, m.config FROM run r "
             "JOIN node n ON n.id = r.node JOIN feed f ON f.id = r.feed JOIN machine m ON m.id = r.machine ORDER BY 1, 2, 3")
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Upper(Collector):

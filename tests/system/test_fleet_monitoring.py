@@ -11,9 +11,10 @@ import urllib.request
 import pytest
 
 from conftest import PATIENCE, ROOT, until
+from ports import free_port
 from test_fleetd import collect  # noqa: F401 (a fixture)
 from test_history import PROMTOOL, parse
-from test_integrations import PROMETHEUS, fetched, free_port, needs_prometheus, running
+from test_integrations import PROMETHEUS, fetched, needs_prometheus, running
 
 MONITORING = ROOT / "docs" / "monitoring"
 needs_promtool = pytest.mark.skipif(not PROMTOOL, reason="promtool is not there (tools/promtool.sh)")

@@ -4,15 +4,12 @@ import contextlib
 import json
 import os
 import pathlib
-import sys
 
 import pytest
 
+import sshd
 from client import run
 from conftest import Daemon, fake_bench_env
-
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "fakes"))
-import sshd  # noqa: E402
 
 SOCKET = "/run/numaprobe/numaprobed.sock"
 

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -19,6 +18,7 @@ import yaml
 
 from client import CLIENT, run
 from conftest import FAKE_BENCH, PATIENCE, ROOT, Daemon, fake_bench_env, until
+from ports import free_port
 from test_tls import files, pki  # noqa: F401
 
 SHIPPED = ROOT / "docs" / "integrations"
@@ -174,12 +174,6 @@ ICINGA = next((str(p) for p in sorted((ROOT / "build" / "monitors").glob("usr/li
 needs_prometheus = pytest.mark.skipif(not (PROMTOOL and PROMETHEUS), reason="prometheus is not there (tools/promtool.sh)")
 needs_monitors = pytest.mark.skipif(not (EXPORTER and NRPE and CHECK_NRPE and ICINGA),
                                     reason="Icinga, NRPE or node_exporter is not there (tools/monitors.sh)")
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 @contextlib.contextmanager
