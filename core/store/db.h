@@ -26,8 +26,12 @@ struct store {
     char dir[480], path[512];
     int64_t openings;          // of a database: a fresh one counts its changes anew
     int64_t last_id, last_seq; // given so far
-    int64_t new_id, new_seq;   // in the transaction that is open; 0: none
-    struct buf carry;          // what a fresh database takes over, as SQL
+    struct {
+        int64_t version, last; // version: the store's when it was read; 0: it was not
+        char history_id[33];
+    } feed; // nearly every request of a collector needs it, and nothing has changed
+    int64_t new_id, new_seq; // in the transaction that is open; 0: none
+    struct buf carry;        // what a fresh database takes over, as SQL
     struct {
         int64_t id, wall_ms, mono_ms;
     } started;   // the run that began last

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "core/store/db.h"
+#include "core/store/history.h"
 #include "core/store/metrics.h"
 #include "core/store/queue.h"
 #include "core/store/transaction.h"
@@ -538,15 +539,30 @@ int store_run_label(struct store *s, int64_t id, const char *label, struct err *
     return store_end(s, rc, err);
 }
 
-int store_feed(struct store *s, struct store_feed *out, struct err *err)
+static int feed_read(struct store *s, struct err *err)
 {
     CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_FEED];
     int row = sq_step(q, err);
     if (row <= 0)
         return row < 0 ? -1 : err_set(err, ERR_DAMAGED, "", "the database has no identity");
-    snprintf(out->history_id, sizeof out->history_id, "%s", sq_text(q, 0));
-    out->last = sqlite3_column_int64(q, 1);
+    snprintf(s->feed.history_id, sizeof s->feed.history_id, "%s", sq_text(q, 0));
+    s->feed.last = sqlite3_column_int64(q, 1);
     return sq_row_whole(q, err);
+}
+
+// A process that only reads sees what another has written meanwhile.
+int store_feed(struct store *s, struct store_feed *out, struct err *err)
+{
+    int64_t version = s->reader || !s->db ? 0 : store_version(s);
+    if (!version || version != s->feed.version) {
+        s->feed.version = 0;
+        if (feed_read(s, err) < 0)
+            return -1;
+        s->feed.version = version;
+    }
+    *out = (struct store_feed){.last = s->feed.last};
+    memcpy(out->history_id, s->feed.history_id, sizeof out->history_id);
+    return 0;
 }
 
 int64_t store_last_seq(const struct store *s)

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from conftest import ROOT, Bench, Daemon, fake_bench_env
+from ports import free_port
 
 VIEWS = ["#/", "#/topology", "#/runs", "#/runs/1", "#/runs/1/distribution", "#/start"]
 
@@ -495,7 +496,8 @@ def test_by_keyboard_alone(browser, ran):
 
 
 def test_a_daemon_that_is_started_again(browser, make_daemon):
-    daemon = make_daemon(fake_bench_env())
+    listen = [f"--listen=127.0.0.1:{free_port()}"]
+    daemon = make_daemon(fake_bench_env(), args=listen)
     daemon.run(cpus="0", size="1")
     page = browser.open(daemon, "#/runs")
     daemon.stop()
@@ -503,7 +505,7 @@ def test_a_daemon_that_is_started_again(browser, make_daemon):
     assert shown(page) == [1]  # what was there stays
     page.go("#/")
     assert "The daemon does not respond." in page.text()
-    again = make_daemon(fake_bench_env(), args=[f"--listen=127.0.0.1:{daemon.port}"], home=daemon.home)
+    again = make_daemon(fake_bench_env(), args=listen, home=daemon.home)
     assert again.port == daemon.port
     page.wait("document.getElementById('lost').hidden && document.querySelector('.banner')")
     assert "No baseline to judge by" in page.text()

@@ -259,7 +259,8 @@ def test_a_page_that_ends_its_reader_stops_no_other_node(collect):
     c.wait_up(4)
     poisoned = until(lambda: (n := c.node("node3"))["poison"] and n)
     assert poisoned["problem"] == "its page ended the process that reads it" and poisoned["received"] is None
-    assert c.wait_up(4)["store_ready"] and c.rows("SELECT count(*) FROM run") == [(4 * 12,)], "of all others"
+    until(lambda: c.status()["store_ready"] and c.rows("SELECT count(*) FROM run") == [(4 * 12,)])  # of all others
+    c.wait_up(4)
     assert all(c.node(n)["poison"] is None for n in c.fleet.names if n != "node3")
     finding = until(lambda: next(iter(c.get("/v1/fleet/findings?what=poison")["findings"]), None))
     assert (finding["node"], finding["state"], finding["grade"]) == ("node3", "open", "sure"), finding

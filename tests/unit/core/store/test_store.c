@@ -182,6 +182,14 @@ static void count(void *ctx, const struct run *r)
     *last = r->id;
 }
 
+// Asked before each write too, so that a reply kept too long would show.
+static int64_t feed_last(struct store *s)
+{
+    struct store_feed feed;
+    struct err err;
+    return store_feed(s, &feed, &err) < 0 ? -1 : feed.last;
+}
+
 static void test_list_and_delete(struct store *s)
 {
     struct err err;
@@ -196,8 +204,10 @@ static void test_list_and_delete(struct store *s)
     f = (struct run_filter){.state = RUN_QUEUED, .limit = 200, .since_ms = clock_wall_ms() + 9999};
     last = 0;
     CHECK(store_run_list(s, &f, count, &last, &more, &err) == 0 && last == 0, "none in the future");
+    CHECK_INT(feed_last(s), 1, "the feed's last");
     CHECK(start(s, a) == 0 && store_run_interrupt_all(s, "power", &n, &err) == 0 && n == 1,
           "what ran is interrupted");
+    CHECK_INT(feed_last(s), 2, "and the feed has it");
     struct run r;
     CHECK(store_run_get(s, a, &r, &err) == 0 && r.state == RUN_INTERRUPTED && r.seq == 2, "seq 2");
     run_fini(&r);
@@ -206,6 +216,7 @@ static void test_list_and_delete(struct store *s)
     CHECK(store_run_finished(s, b, &canceled, &err) == 0 && store_run_get(s, b, &r, &err) == 0 &&
               r.seq == 3,
           "seq goes on after deletions");
+    CHECK_INT(feed_last(s), 3, "in the feed too");
     run_fini(&r);
     sqlite3_stmt *q;
     sqlite3_prepare_v2(s->db,

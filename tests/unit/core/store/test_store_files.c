@@ -157,13 +157,18 @@ static void test_replaced(void)
 
 static void test_file_cut(void)
 {
+    struct store_feed before, after;
     struct err err = {0};
     struct store *s = begin();
+    CHECK(store_feed(s, &before, &err) == 0, "%s", err.text);
     CHECK_INT(truncate(s->path, 100), 0, "the database is cut below its first page");
     refuses_writes(s, FILES_CUT, "truncated");
     CHECK(store_set_aside(s, "cut", &err) == 0 && damaged_files(s) == 1 &&
               store_damage(s)->when_ms > 0,
           "it is set aside: %s", err.text);
+    CHECK(store_feed(s, &after, &err) == 0 && strcmp(before.history_id, after.history_id) != 0 &&
+              after.last == before.last,
+          "the fresh one has another history");
     CHECK(count(s) == RUNS, "with what waited taken over");
     end(s, RUNS, "the database cut");
 }
