@@ -32,10 +32,11 @@
 #include "base/str.h"
 
 enum {
-    // A turn serves so many sockets and begins so many requests. Where there are more, the
-    // next turn starts at once: a loop that has other work does that between them.
-    TURN_EVENTS = 16,
-    TURN_BEGINS = 16,
+    // A turn serves so many sockets and begins so many requests, of 50 to 100 us each. Where there
+    // are more, the next turn starts at once: a loop that has other work does that between them,
+    // and its other work waits for half a millisecond.
+    TURN_SHARED = 4,
+    TURN_ALONE = 16, // where there is no other work
     HEADERS_MAX = COUNT_OF(((struct fetch_request *)0)->headers),
     WAIT_MS = 1000, // fetch_run looks at its flag so often
 };
@@ -613,10 +614,9 @@ static bool transfer_begin(struct fetch *f, struct transfer *t)
            curl_multi_add_handle(f->multi, t->curl) == CURLM_OK;
 }
 
-static void begin_queued(struct fetch *f)
+static void begin_queued(struct fetch *f, int left)
 {
-    struct call *c;
-    for (int left = TURN_BEGINS; left > 0 && f->free && (c = queue_take(f)); left--) {
+    for (struct call *c; left > 0 && f->free && (c = queue_take(f)); left--) {
         struct transfer *t = f->free;
         f->free = t->next;
         t->call = c;
@@ -650,11 +650,11 @@ static void serve_socket(struct fetch *f, const struct epoll_event *e)
     curl_multi_socket_action(f->multi, e->data.fd, ready, &running);
 }
 
-int fetch_turn(struct fetch *f)
+static int take_turn(struct fetch *f, int most)
 {
-    struct epoll_event events[TURN_EVENTS];
+    struct epoll_event events[TURN_ALONE];
     uint64_t times;
-    int running, n = epoll_wait(f->epoll, events, TURN_EVENTS, 0);
+    int running, n = epoll_wait(f->epoll, events, most, 0);
     for (int i = 0; i < n; i++)
         if (events[i].data.fd == f->kick)
             f->kicked = eventfd_read(f->kick, &times) < 0;
@@ -663,13 +663,18 @@ int fetch_turn(struct fetch *f)
         else if (read(f->timer, &times, sizeof times) > 0)
             curl_multi_socket_action(f->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     end_finished(f);
-    begin_queued(f);
+    begin_queued(f, most);
     return f->unfinished;
+}
+
+int fetch_turn(struct fetch *f)
+{
+    return take_turn(f, TURN_SHARED);
 }
 
 void fetch_run(struct fetch *f, const volatile int *interrupted)
 {
-    while (fetch_turn(f) > 0) {
+    while (take_turn(f, TURN_ALONE) > 0) {
         struct pollfd ready = {f->epoll, POLLIN, 0};
         if (interrupted && *interrupted) {
             fetch_stop(f);

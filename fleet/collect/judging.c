@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the judging process gets is a copy of the states of nodes, in a memory file; what it writes
-// is passed on unread. One judgement is on the way at most, until it is stored.
+// is passed on unread. One judgement is on the way at most, until it is stored. Nodes are looked at
+// and copied in pieces, since the loop has other work.
 #include "fleet/collect/judging.h"
 
 #include <errno.h>
@@ -18,7 +19,10 @@
 #include "core/os/child.h"
 #include "fleet/collect/judged_wire.h"
 
-enum { JUDGING_PIECE = 1 << 16 };
+enum {
+    JUDGING_PIECE = 1 << 16,
+    JUDGING_TURN_NODES = 512, // in one turn of the loop: copying them takes 0.5 ms
+};
 
 struct mark_wait {
     int64_t ticket; // 0: none
@@ -42,6 +46,15 @@ struct judging {
     bool pending;    // something has changed that was not judged
     int64_t stored;  // runs and documents that the last judgement knew
     uint64_t states; // hash of what the last judgement knew
+    struct {
+        bool begun;
+        int n, at;
+        uint64_t lists;  // poller_lists when it began
+        uint64_t states; // hash of them
+        struct judged_node *list;
+        int fd;
+    } walk; // over the nodes: once to see whether a judgement is due, and then to copy them
+    struct loop_timer *walking;
     const struct naming *naming;
     struct draining *draining;                       // NULL: no node is drained
     struct buf said[JUDGED_BODY], next[JUDGED_BODY]; // parts of the judgement, and of the next one
@@ -132,41 +145,6 @@ static void on_judgement(void *ctx, uint32_t events)
         judging_failed(j, "a judgement is too large");
 }
 
-static int copy_states(const struct judging *j, struct err *err)
-{
-    int n;
-    struct polled *const *nodes = poller_nodes(j->poller, &n);
-    CLEANUP_FD int fd = memfd_create("judging", MFD_CLOEXEC);
-    size_t bytes = (size_t)n * sizeof(struct judged_node);
-    if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0)
-        return err_sys(err, "a memory file of nodes");
-    struct judged_node *list = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (list == MAP_FAILED)
-        return err_sys(err, "a memory file of nodes");
-    for (int i = 0; i < n; i++) {
-        const struct polled *p = nodes[i];
-        struct judged_node *out = &list[i];
-        memcpy(out->name, p->name, sizeof out->name);
-        memcpy(out->other, p->other, sizeof out->other);
-        memcpy(out->version, p->version, sizeof out->version);
-        snprintf(out->why, sizeof out->why, "%.*s", JUDGED_WHY - 1, p->why);
-        memcpy(out->slurm_reason, p->slurm_reason, sizeof out->slurm_reason);
-        out->in_slurm = *p->slurm_state != '\0';
-        out->state = p->state;
-        out->outcome = p->outcome;
-        out->skew_ms = p->skew_ms;
-        out->seen_ms = p->seen_ms;
-        out->poisoned = p->poison_ms != 0;
-        out->too_old = p->too_old;
-        out->duplicate = node_duplicate(p);
-        out->twice = p->twice;
-        out->clock_wrong = node_clock_wrong(p);
-        out->asleep = node_asleep(p);
-    }
-    munmap(list, bytes);
-    return steal_fd(&fd);
-}
-
 // A drain of ours that Slurm was not requested for since would not count for the limits.
 static int judging_flags(const struct judging *j)
 {
@@ -175,20 +153,84 @@ static int judging_flags(const struct judging *j)
     return (naming_slurm_known(j->naming) ? JUDGING_SLURM_KNOWN : 0) | (apply ? JUDGING_APPLY : 0);
 }
 
+static void copy_node(const struct polled *p, struct judged_node *out)
+{
+    memcpy(out->name, p->name, sizeof out->name);
+    memcpy(out->other, p->other, sizeof out->other);
+    memcpy(out->version, p->version, sizeof out->version);
+    snprintf(out->why, sizeof out->why, "%.*s", JUDGED_WHY - 1, p->why);
+    memcpy(out->slurm_reason, p->slurm_reason, sizeof out->slurm_reason);
+    out->in_slurm = *p->slurm_state != '\0';
+    out->state = p->state;
+    out->outcome = p->outcome;
+    out->skew_ms = p->skew_ms;
+    out->seen_ms = p->seen_ms;
+    out->poisoned = p->poison_ms != 0;
+    out->too_old = p->too_old;
+    out->duplicate = node_duplicate(p);
+    out->twice = p->twice;
+    out->clock_wrong = node_clock_wrong(p);
+    out->asleep = node_asleep(p);
+}
+
+// What a judgement says of a node without reading its runs changes only with this.
+static uint64_t state_hash(const struct polled *p)
+{
+    const int64_t of[] = {p->state,       p->outcome,        p->poison_ms,
+                          p->too_old,     node_duplicate(p), node_clock_wrong(p),
+                          node_asleep(p), p->twice,          (int64_t)hash_text(p->slurm_reason)};
+    return hash_bytes(of, sizeof of);
+}
+
+static void walk_end(struct judging *j)
+{
+    if (j->walk.list)
+        munmap(j->walk.list, (size_t)j->walk.n * sizeof *j->walk.list);
+    fd_cleanup(&j->walk.fd);
+    j->walk.list = NULL;
+    j->walk.begun = false;
+}
+
+static void walk_begin(struct judging *j)
+{
+    poller_nodes(j->poller, &j->walk.n);
+    j->walk.begun = j->walk.n > 0;
+    j->walk.at = 0;
+    j->walk.lists = poller_lists(j->poller);
+    j->walk.states = (uint64_t)judging_flags(j);
+    if (j->walk.begun)
+        loop_timer_set(j->walking, 0);
+}
+
+static int copy_begin(struct judging *j, struct err *err)
+{
+    size_t bytes = (size_t)j->walk.n * sizeof(struct judged_node);
+    CLEANUP_FD int fd = memfd_create("judging", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0)
+        return err_sys(err, "a memory file of nodes");
+    struct judged_node *list = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (list == MAP_FAILED)
+        return err_sys(err, "a memory file of nodes");
+    j->walk.list = list;
+    j->walk.fd = steal_fd(&fd);
+    j->walk.at = 0;
+    return 0;
+}
+
 static int judging_start(struct judging *j, struct err *err)
 {
     int pair[2];
     char program[] = "numaprobe-fleetd", option[] = "--judge", flags[16];
     char *argv[] = {program, option, flags, NULL};
-    CLEANUP_FD int nodes = copy_states(j, err), where = child_text(j->c->store, err);
-    if (nodes < 0 || where < 0)
+    CLEANUP_FD int where = child_text(j->c->store, err);
+    if (where < 0)
         return -1;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, "socketpair");
     CLEANUP_FD int theirs = pair[1];
     j->socket = pair[0];
     const struct child_fd fds[] = {
-        {nodes, JUDGING_NODES_FD}, {theirs, JUDGING_OUT_FD}, {where, JUDGING_STORE_FD}};
+        {j->walk.fd, JUDGING_NODES_FD}, {theirs, JUDGING_OUT_FD}, {where, JUDGING_STORE_FD}};
     snprintf(flags, sizeof flags, "%d", judging_flags(j));
     errno = child_exec(&j->pid, argv, fds, COUNT_OF(fds), false);
     if (errno) {
@@ -201,58 +243,83 @@ static int judging_start(struct judging *j, struct err *err)
 
 // ---- When ---------------------------------------------------------------------------------------
 
-// What a judgement says of nodes without reading their runs changes only with this.
-static uint64_t states_hash(const struct judging *j)
+static bool judging_due(const struct judging *j)
+{
+    struct poller_totals t;
+    poller_totals(j->poller, &t);
+    if (t.store_state != STORE_READY)
+        return false;
+    return !j->ended_ms || j->pending || t.stored + t.documents != j->stored ||
+           j->walk.states != j->states || j->judged.counts.unsettled ||
+           clock_mono_ms() - j->started_ms >= (int64_t)JUDGING_HOUR_S * 1000;
+}
+
+static int judging_begin(struct judging *j, struct err *err)
+{
+    struct poller_totals t;
+    poller_totals(j->poller, &t);
+    j->started_ms = clock_mono_ms();
+    j->pending = false;
+    j->stored = t.stored + t.documents;
+    j->states = j->walk.states;
+    return judging_start(j, err);
+}
+
+// True: all were looked at.
+static bool walk_some(struct judging *j, struct polled *const *nodes)
+{
+    int end = j->walk.at + JUDGING_TURN_NODES;
+    for (; j->walk.at < j->walk.n && j->walk.at < end; j->walk.at++)
+        if (j->walk.list)
+            copy_node(nodes[j->walk.at], &j->walk.list[j->walk.at]);
+        else
+            j->walk.states = 31 * j->walk.states + state_hash(nodes[j->walk.at]);
+    return j->walk.at == j->walk.n;
+}
+
+// 1: there is more to look at.
+static int walk_next(struct judging *j, struct err *err)
 {
     int n;
     struct polled *const *nodes = poller_nodes(j->poller, &n);
-    uint64_t hash = (uint64_t)judging_flags(j);
-    for (int i = 0; i < n; i++) {
-        const int64_t of[] = {nodes[i]->state,
-                              nodes[i]->outcome,
-                              nodes[i]->poison_ms,
-                              nodes[i]->too_old,
-                              node_duplicate(nodes[i]),
-                              node_clock_wrong(nodes[i]),
-                              node_asleep(nodes[i]),
-                              nodes[i]->twice,
-                              (int64_t)hash_text(nodes[i]->slurm_reason)};
-        hash = 31 * hash + hash_bytes(of, sizeof of);
-    }
-    return hash;
+    if (!walk_some(j, nodes))
+        return 1;
+    if (j->walk.list)
+        return judging_begin(j, err);
+    if (!judging_due(j))
+        return 0;
+    return copy_begin(j, err) < 0 ? -1 : 1;
 }
 
-static bool judging_due(const struct judging *j, const struct poller_totals *t, uint64_t states)
+static void on_walking(void *ctx, uint32_t events)
 {
-    return !j->ended_ms || j->pending || t->stored + t->documents != j->stored ||
-           states != j->states || j->judged.counts.unsettled ||
-           clock_mono_ms() - j->started_ms >= (int64_t)JUDGING_HOUR_S * 1000;
+    struct judging *j = ctx;
+    struct err err = {0};
+    (void)events;
+    if (j->walk.lists != poller_lists(j->poller)) { // other nodes have these places now
+        walk_end(j);
+        walk_begin(j);
+        return;
+    }
+    int more = walk_next(j, &err);
+    if (more > 0) {
+        loop_timer_set(j->walking, 0);
+        return;
+    }
+    walk_end(j);
+    if (more < 0)
+        judging_failed(j, err.text);
 }
 
 static void on_round(void *ctx, uint32_t events)
 {
     struct judging *j = ctx;
-    struct poller_totals t;
-    struct err err = {0};
-    int n;
     (void)events;
     loop_timer_set(j->timer, j->c->every_s * 1000);
-    poller_nodes(j->poller, &n);
-    poller_totals(j->poller, &t);
-    if (j->pid) {
-        if (clock_mono_ms() - j->started_ms > (int64_t)JUDGING_LIMIT_S * 1000)
-            judging_failed(j, "a judgement took too long");
-        return;
-    }
-    uint64_t states = states_hash(j);
-    if (j->sent || t.store_state != STORE_READY || !n || !judging_due(j, &t, states))
-        return;
-    j->started_ms = clock_mono_ms();
-    j->pending = false;
-    j->stored = t.stored + t.documents;
-    j->states = states;
-    if (judging_start(j, &err) < 0)
-        judging_failed(j, err.text);
+    if (j->pid && clock_mono_ms() - j->started_ms > (int64_t)JUDGING_LIMIT_S * 1000)
+        judging_failed(j, "a judgement took too long");
+    else if (!j->pid && !j->sent && !j->walk.begun)
+        walk_begin(j);
 }
 
 // ---- What the process that stores reports -------------------------------------------------------
@@ -373,11 +440,14 @@ struct judging *judging_new(struct loop *loop, const struct fleetd_config *c, st
         return NULL;
     }
     *j = (struct judging){.loop = loop, .c = c, .poller = p, .naming = naming, .socket = -1};
+    j->walk.fd = -1;
     j->timer = loop_timer_new(loop, on_round, j, err);
-    if (j->timer && c->drain == FLEETD_DRAIN_APPLY)
+    j->walking = j->timer ? loop_timer_new(loop, on_walking, j, err) : NULL;
+    if (j->walking && c->drain == FLEETD_DRAIN_APPLY)
         j->draining = draining_new(loop, p, err);
-    if (!j->timer || (c->drain == FLEETD_DRAIN_APPLY && !j->draining)) {
+    if (!j->walking || (c->drain == FLEETD_DRAIN_APPLY && !j->draining)) {
         loop_timer_free(j->timer);
+        loop_timer_free(j->walking);
         free(j);
         return NULL;
     }
@@ -392,8 +462,10 @@ void judging_free(struct judging *j)
         return;
     poller_listen(j->poller, NULL, j);
     judging_end(j);
+    walk_end(j);
     draining_free(j->draining);
     loop_timer_free(j->timer);
+    loop_timer_free(j->walking);
     buf_free(&j->in);
     for (int i = 0; i < JUDGED_BODY; i++) {
         buf_free(&j->said[i]);

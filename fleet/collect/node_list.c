@@ -167,6 +167,7 @@ int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int coun
                      struct err *err)
 {
     p->named = whole;
+    p->lists++;
     for (int i = 0; i < p->n; i++) {
         struct polled *n = p->nodes[i];
         struct buf nothing = BUF_INIT;
@@ -183,6 +184,11 @@ int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int coun
         return -1;
     poller_wake(p);
     return 0;
+}
+
+uint64_t poller_lists(const struct poller *p)
+{
+    return p->lists;
 }
 
 struct polled *const *poller_nodes(const struct poller *p, int *n)

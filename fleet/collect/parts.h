@@ -51,6 +51,7 @@ struct poller {
     struct fetch_limits whole_limits;
     int64_t pushed;         // pages that nodes sent themselves
     bool named;             // all sources have named their nodes
+    uint64_t lists;         // that were set
     bool store_failed_open; // it was opened, and failed when it was written to
     char token[200];
     struct {

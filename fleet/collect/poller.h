@@ -27,6 +27,7 @@ bool node_asleep(const struct polled *n);      // Slurm has powered it off; it i
 // All nodes that were ever named since the start, by name. Borrowed until the next
 // poller_set_nodes.
 struct polled *const *poller_nodes(const struct poller *p, int *n);
+uint64_t poller_lists(const struct poller *p); // so many were set: of two equal numbers no change
 const struct polled *poller_find(const struct poller *p, const char *name); // NULL: none
 // Other collectors whose feeds are followed: `name` is the address. In the order of the sources.
 // NULL: there are fewer.
