@@ -650,7 +650,7 @@ static void serve_socket(struct fetch *f, const struct epoll_event *e)
     curl_multi_socket_action(f->multi, e->data.fd, ready, &running);
 }
 
-static int take_turn(struct fetch *f, int most)
+static int turn_of(struct fetch *f, int most)
 {
     struct epoll_event events[TURN_ALONE];
     uint64_t times;
@@ -669,12 +669,12 @@ static int take_turn(struct fetch *f, int most)
 
 int fetch_turn(struct fetch *f)
 {
-    return take_turn(f, TURN_SHARED);
+    return turn_of(f, TURN_SHARED);
 }
 
 void fetch_run(struct fetch *f, const volatile int *interrupted)
 {
-    while (take_turn(f, TURN_ALONE) > 0) {
+    while (turn_of(f, TURN_ALONE) > 0) {
         struct pollfd ready = {f->epoll, POLLIN, 0};
         if (interrupted && *interrupted) {
             fetch_stop(f);
