@@ -108,13 +108,15 @@ static void on_sources_again(void *ctx, uint32_t signo)
     naming_again(d->services.naming);
 }
 
-static void on_named(void *ctx, const struct naming_node *nodes, int n, bool whole)
+static bool on_named(void *ctx, const struct naming_node *nodes, int n, bool whole)
 {
     struct fleetd *d = ctx;
     struct err err;
-    if (poller_set_nodes(d->services.poller, nodes, n, whole, &err) < 0)
+    bool set = poller_set_nodes(d->services.poller, nodes, n, whole, &err) == 0;
+    if (!set)
         log_error("sources", &err);
     service_status(d->manager, "Collecting from %d nodes", n);
+    return set;
 }
 
 // ---- Life ---------------------------------------------------------------------------------------

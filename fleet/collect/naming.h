@@ -29,8 +29,9 @@ struct naming_node {
 
 struct naming;
 // `named` is called each time that a source could be read, with the nodes of all, sorted by name
-// and borrowed. whole: each source has been read since the start.
-typedef void naming_fn(void *ctx, const struct naming_node *nodes, int n, bool whole);
+// and borrowed. whole: each source has been read since the start. A source that says what it said
+// before is not passed on again, unless `named` returned false.
+typedef bool naming_fn(void *ctx, const struct naming_node *nodes, int n, bool whole);
 struct naming *naming_new(struct loop *loop, const struct fleetd_config *c, naming_fn *named,
                           void *ctx, struct err *err);
 void naming_free(struct naming *n);  // NULL is fine

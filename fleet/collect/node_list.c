@@ -103,38 +103,53 @@ static int by_two_names(const void *a, const void *b)
     return strcmp((*(struct polled *const *)a)->name, (*(struct polled *const *)b)->name);
 }
 
-static int add_nodes(struct poller *p, const struct naming_node *list, int count, struct err *err)
+static void node_unnamed(struct polled *n)
+{
+    struct buf nothing = BUF_INIT;
+    struct err err;
+    if (n->state == NODE_GONE)
+        return;
+    node_event(n, NODE_UNNAMED);
+    n->sources = 0;
+    ingest_send(n->poller->ingest, &(struct ingest_item){.kind = INGEST_GONE, .node = n->name},
+                &nothing, &err);
+}
+
+static struct polled *node_add(struct poller *p, const struct naming_node *said, int64_t first_ms)
+{
+    struct polled *n = polled_new(p, said->said.name, first_ms);
+    if (!n)
+        return NULL;
+    node_said(n, said);
+    if (n->pushes)
+        n->due_ms = clock_mono_ms() + p->c->push_every_s * 1000;
+    return p->nodes[p->n++] = n;
+}
+
+// Both lists are sorted by name, so it is one walk through them. New ones come behind at first.
+static int list_merge(struct poller *p, const struct naming_node *list, int count, struct err *err)
 {
     int64_t now = clock_mono_ms();
-    int known = p->n;
+    int known = p->n, at = 0;
     struct polled **more = realloc(p->nodes, (size_t)(p->n + count + 1) * sizeof *more);
     if (!more)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", count);
     p->nodes = more;
     for (int i = 0; i < count; i++) {
-        const char *name = list[i].said.name;
-        struct polled **at =
-            known ? bsearch(name, p->nodes, (size_t)known, sizeof *at, by_polled_name) : NULL;
-        if (at) {
-            node_event(*at, NODE_NAMED);
-            node_said(*at, &list[i]);
-            continue;
-        }
-        struct polled *n = polled_new(p, name, now + i * 1000 / FIRST_RATE);
-        if (!n)
+        int order = -1;
+        while (at < known && (order = strcmp(p->nodes[at]->name, list[i].said.name)) < 0)
+            node_unnamed(p->nodes[at++]);
+        if (at < known && order == 0) {
+            node_event(p->nodes[at], NODE_NAMED);
+            node_said(p->nodes[at++], &list[i]);
+        } else if (!node_add(p, &list[i], now + i * 1000 / FIRST_RATE))
             return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", count);
-        node_said(n, &list[i]);
-        if (n->pushes)
-            n->due_ms = now + p->c->push_every_s * 1000;
-        p->nodes[p->n++] = n;
     }
-    qsort(p->nodes, (size_t)p->n, sizeof *p->nodes, by_two_names);
+    while (at < known)
+        node_unnamed(p->nodes[at++]);
+    if (p->n > known)
+        qsort(p->nodes, (size_t)p->n, sizeof(struct polled *), by_two_names);
     return 0;
-}
-
-static int by_naming_name(const void *key, const void *entry)
-{
-    return strcmp(key, ((const struct naming_node *)entry)->said.name);
 }
 
 static bool node_forgettable(const struct polled *n)
@@ -168,20 +183,9 @@ int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int coun
 {
     p->named = whole;
     p->lists++;
-    for (int i = 0; i < p->n; i++) {
-        struct polled *n = p->nodes[i];
-        struct buf nothing = BUF_INIT;
-        if (n->state == NODE_GONE ||
-            (count && bsearch(n->name, nodes, (size_t)count, sizeof *nodes, by_naming_name)))
-            continue;
-        node_event(n, NODE_UNNAMED);
-        n->sources = 0;
-        ingest_send(p->ingest, &(struct ingest_item){.kind = INGEST_GONE, .node = n->name},
-                    &nothing, err);
-    }
-    forget_gone(p);
-    if (add_nodes(p, nodes, count, err) < 0)
+    if (list_merge(p, nodes, count, err) < 0)
         return -1;
+    forget_gone(p);
     poller_wake(p);
     return 0;
 }

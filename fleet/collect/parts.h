@@ -67,7 +67,6 @@ void poller_search_in(struct poller *p, int64_t ms);
 void poller_wake(struct poller *p);                                       // it comes soon
 struct polled *poller_find_own(const struct poller *p, const char *name); // NULL: none
 struct polled *poller_find_collector(const struct poller *p, const char *name);
-int by_polled_name(const void *key, const void *entry); // for bsearch
 // With the token and the certificate for nodes. It is counted; `done` takes it off in_flight.
 int poller_fetch(struct poller *p, const char *url, fetch_done *done, void *ctx, struct err *err);
 

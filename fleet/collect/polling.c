@@ -25,7 +25,7 @@ void poller_wake(struct poller *p)
     poller_search_in(p, POLLER_SEARCH_MS);
 }
 
-int by_polled_name(const void *key, const void *entry)
+static int by_polled_name(const void *key, const void *entry)
 {
     return strcmp(key, (*(struct polled *const *)entry)->name);
 }

@@ -3,6 +3,7 @@
 
 NUMAPROBE_BUILD is the build directory. Nothing here sleeps: we wait for lines, sockets and events.
 """
+import contextlib
 import http.client
 import json
 import os
@@ -56,8 +57,9 @@ def without_fault(log):
 def supervisor_of(daemon):
     """The process that owns the daemon's run, or None."""
     for pid in pathlib.Path(f"/proc/{daemon.process.pid}/task/{daemon.process.pid}/children").read_text().split():
-        if "--supervise" in pathlib.Path(f"/proc/{pid}/cmdline").read_text():
-            return int(pid)
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            if "--supervise" in pathlib.Path(f"/proc/{pid}/cmdline").read_text():
+                return int(pid)
     return None
 
 

@@ -3,7 +3,6 @@
 and histories."""
 import json
 import os
-import pathlib
 import signal
 import subprocess
 
@@ -106,7 +105,7 @@ def test_nothing_is_lost_or_twice_when_one_is_killed(chain, who):
         total += 2 * NODES
         c = upper if who.startswith("upper") else lower
         if "ingest" in who:
-            os.kill(until(lambda c=c: [p for p in c.children() if "--ingest" in pathlib.Path(f"/proc/{p}/cmdline").read_text()])[0], signal.SIGKILL)
+            os.kill(c.child("--ingest"), signal.SIGKILL)
         else:
             c.process.kill()
             c.process.wait()
