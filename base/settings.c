@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 
 void settings_defaults(const struct param_target *targets, int n)
 {
@@ -169,6 +170,25 @@ static int read_options(struct settings_line *line, int argc, char **argv, struc
                : err_set(err, ERR_USAGE, "", "unexpected word \"%.60s\" (see --help)", argv[next]);
 }
 
+// What no file of settings could hold, an option and a variable must not bring either: it would be
+// logged, and printed as other settings.
+static int check_texts(const struct settings_program *program, struct err *err)
+{
+    for (int t = 0; t < program->n; t++)
+        for (int i = 0; i < program->targets[t].table->n; i++) {
+            const struct param *p = &program->targets[t].table->params[i];
+            const char *text = (const char *)program->targets[t].object + p->offset;
+            size_t n = p->kind == PARAM_TEXT ? strlen(text) : 0;
+            for (size_t k = 0; k < n; k++)
+                if (iscntrl((unsigned char)text[k]) && text[k] != '\t')
+                    return err_set(err, ERR_USAGE, p->name, "%s has a control character (0x%02x)",
+                                   p->name, (unsigned char)text[k]);
+            if (!str_utf8_valid(text, n))
+                return err_set(err, ERR_USAGE, p->name, "%s is not UTF-8", p->name);
+        }
+    return 0;
+}
+
 int settings_read(const struct settings_program *p, int argc, char **argv,
                   enum settings_action *action, struct err *err)
 {
@@ -185,5 +205,5 @@ int settings_read(const struct settings_program *p, int argc, char **argv,
             0 ||
         settings_read_environment(p->targets, p->n, p->prefix, true, err) < 0)
         return -1;
-    return read_options(&line, argc, argv, err);
+    return read_options(&line, argc, argv, err) < 0 ? -1 : check_texts(p, err);
 }

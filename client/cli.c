@@ -203,9 +203,9 @@ int cli_main(int argc, char **argv)
     if (config_load(&c, &err) < 0)
         return problem_report(NULL, &err);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
-        return cmd_help(&c, &(struct invocation){.table = commands}, &err);
+        return flush_output(cmd_help(&c, &(struct invocation){.table = commands}, &err));
     if (argc > 1 && strcmp(argv[1], "--version") == 0)
-        return cmd_version(&c, &(struct invocation){.table = commands}, &err);
+        return flush_output(cmd_version(&c, &(struct invocation){.table = commands}, &err));
     int at = command_index(&c, argc, argv, &err);
     if (at < 0)
         return problem_report(NULL, &err);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A copy of the daemon's database. FILE is there whole or not at all: it is written beside under
 // another name, brought to disk, and then renamed.
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "base/str.h"
 #include "client/commands.h"
 #include "client/http.h"
+#include "client/out_file.h"
 #include "client/print.h"
 
 struct backup_flags {
@@ -57,44 +57,33 @@ static int cmd_backup_sync_folder(const char *path, struct err *err)
     return fd < 0 || fsync(fd) < 0 ? err_sys(err, "%s", folder) : 0;
 }
 
-static int cmd_backup_fetch(struct cli *c, const char *part, int64_t *bytes, struct err *err)
+static int cmd_backup_fetch(struct cli *c, struct out_file *file, int64_t *bytes, struct err *err)
 {
     CLEANUP_REPLY struct http_reply r = {0};
-    CLEANUP_FD int fd = open(part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return err_sys(err, "cannot make %s", part);
+    int fd = fileno(file->file);
     if (http_download(c, "/v1/backup", fd, &r, err) < 0)
         return -1;
     if (r.status != 200)
         return http_problem(&r, err);
     if (check_database(fd, bytes, err) < 0)
         return -1;
-    return fsync(fd) < 0 ? err_sys(err, "cannot write %s to disk", part) : 0;
+    return fsync(fd) < 0 ? err_sys(err, "cannot write %.150s to disk", file->path) : 0;
 }
 
 int cmd_backup(struct cli *c, const struct invocation *i, struct err *err)
 {
     const struct backup_flags *f = i->options;
-    const char *file = i->operands[0];
-    char part[PATH_MAX], size[32];
-    struct stat st;
+    CLEANUP_OUT_FILE struct out_file file = {0};
+    char size[32];
     int64_t bytes = 0;
-    if (!f->force && lstat(file, &st) == 0)
-        return err_set(err, ERR_USAGE, "", "%.180s exists; --force replaces it", file);
-    if (snprintf(part, sizeof part, "%s.part", file) >= (int)sizeof part)
-        return err_set(err, ERR_USAGE, "", "the name of the file is too long");
-    if (cmd_backup_fetch(c, part, &bytes, err) < 0) {
-        unlink(part);
-        return -1;
-    }
-    if (rename(part, file) < 0) {
-        err_sys(err, "cannot name it %s", file);
-        unlink(part);
-        return -1;
-    }
-    if (cmd_backup_sync_folder(file, err) < 0)
+    struct stat st;
+    if (f->force && stat(i->operands[0], &st) == 0 && !S_ISREG(st.st_mode))
+        return err_set(err, ERR_USAGE, "", "%.180s is not a regular file", i->operands[0]);
+    if (out_file_open(&file, i->operands[0], 0600, f->force, err) < 0 ||
+        cmd_backup_fetch(c, &file, &bytes, err) < 0 || out_file_keep(&file, err) < 0 ||
+        cmd_backup_sync_folder(file.path, err) < 0)
         return -1;
     str_rough_size((double)bytes, size, sizeof size);
-    printf("%s: %s\n", file, size);
+    printf("%s: %s\n", i->operands[0], size);
     return 0;
 }

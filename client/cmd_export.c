@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "client/commands.h"
 #include "client/http.h"
+#include "client/out_file.h"
 #include "client/print.h"
 #include "client/result.h"
 #include "client/when.h"
@@ -278,24 +279,16 @@ static int cmd_export_write_runs(struct exporting *e, struct err *err)
     return 0;
 }
 
-// Into a file beside it, which takes its name when all is in: an export is whole or not there.
 static int cmd_export_write_file(struct exporting *e, struct err *err)
 {
-    char part[sizeof e->flags->file + 8];
-    snprintf(part, sizeof part, "%s.part", e->flags->file);
-    e->out = fopen(part, "we");
-    if (!e->out)
-        return err_sys(err, "%.150s", part);
-    int rc = cmd_export_write_runs(e, err);
-    if (fclose(e->out) != 0 && rc == 0)
-        rc = err_sys(err, "%.150s", part);
-    if (rc == 0 && rename(part, e->flags->file) < 0)
-        rc = err_sys(err, "%.150s", e->flags->file);
-    if (rc < 0)
-        remove(part);
-    else
-        fprintf(stderr, "%zu run%s written to %s\n", e->n, e->n == 1 ? "" : "s", e->flags->file);
-    return rc;
+    CLEANUP_OUT_FILE struct out_file file = {0};
+    if (out_file_open(&file, e->flags->file, 0666, true, err) < 0)
+        return -1;
+    e->out = file.file;
+    if (cmd_export_write_runs(e, err) < 0 || out_file_keep(&file, err) < 0)
+        return -1;
+    fprintf(stderr, "%zu run%s written to %s\n", e->n, e->n == 1 ? "" : "s", e->flags->file);
+    return 0;
 }
 
 int cmd_export(struct cli *c, const struct invocation *i, struct err *err)

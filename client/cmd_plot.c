@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "client/commands.h"
 #include "client/http.h"
+#include "client/out_file.h"
 #include "client/print.h"
 #include "client/result.h"
 #include "client/when.h"
@@ -120,15 +121,11 @@ static int check_flags(const struct cli *c, const struct plot_flags *f, struct e
 
 static int cmd_plot_save(const struct buf *svg, const char *path, struct err *err)
 {
-    FILE *f = fopen(path, "we");
-    if (!f)
-        return err_sys(err, "%s cannot be written", path);
-    size_t done = fwrite(buf_text(svg), 1, svg->len, f);
-    int broken = done < svg->len ? errno : 0;
-    if (fclose(f) != 0 && !broken)
-        broken = errno;
-    errno = broken;
-    return broken ? err_sys(err, "%s is not whole", path) : 0;
+    CLEANUP_OUT_FILE struct out_file file = {0};
+    return out_file_open(&file, path, 0666, true, err) < 0 ||
+                   out_file_write(&file, buf_text(svg), svg->len, err) < 0
+               ? -1
+               : out_file_keep(&file, err);
 }
 
 // The picture at `path` into the file or to standard output.

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // numaprobe report: what the numbers of a run mean, or of a serial and a concurrent one together.
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "client/commands.h"
 #include "client/http.h"
+#include "client/out_file.h"
 #include "client/print.h"
 #include "client/result.h"
 
@@ -36,20 +34,11 @@ const struct param_table report_options = {report_params, COUNT_OF(report_params
 
 static int save_page(const struct buf *page, const struct report_flags *f, struct err *err)
 {
-    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (f->force ? O_TRUNC : O_EXCL);
-    int fd = open(f->html, flags, 0644);
-    if (fd < 0 && errno == EEXIST)
-        return err_set(err, ERR_USAGE, "", "%.180s exists; --force replaces it", f->html);
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!file) {
-        err_sys(err, "%s cannot be written", f->html);
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    bool whole = fwrite(buf_text(page), 1, page->len, file) == page->len;
-    whole &= fclose(file) == 0;
-    return whole ? 0 : err_sys(err, "%s is not whole", f->html);
+    CLEANUP_OUT_FILE struct out_file file = {0};
+    return out_file_open(&file, f->html, 0666, f->force, err) < 0 ||
+                   out_file_write(&file, buf_text(page), page->len, err) < 0
+               ? -1
+               : out_file_keep(&file, err);
 }
 
 static int report_page(const struct cli *c, const struct report_flags *f, int64_t id, int64_t with,

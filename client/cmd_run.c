@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // numaprobe run: prints the plan, starts the run, shows its progress and prints the result.
-// Ctrl-C cancels the run, unless --keep-on-interrupt leaves it to the daemon.
-#include <signal.h>
+// Ctrl-C, SIGTERM and SIGHUP cancel the run, unless --keep-on-interrupt leaves it to the daemon.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "client/exits.h"
 #include "client/follow.h"
 #include "client/http.h"
+#include "client/interrupts.h"
 #include "client/print.h"
 #include "client/problem.h"
 #include "client/result.h"
@@ -39,7 +39,8 @@ static const struct param flag_params[] = {
      .kind = PARAM_BOOL,
      .offset = offsetof(struct run_flags, keep_on_interrupt),
      .def = "false",
-     .help = "On Ctrl-C leave the run to the daemon. Default: Ctrl-C cancels the run."},
+     .help = "On Ctrl-C, SIGTERM and SIGHUP leave the run to the daemon. Default: they cancel the "
+             "run."},
     {.name = "idempotency_key",
      .kind = PARAM_TEXT,
      .offset = offsetof(struct run_flags, key),
@@ -213,18 +214,16 @@ static int interrupted(const struct cli *c, int64_t id, bool keep)
     return CLI_EXIT_INTERRUPTED;
 }
 
-// Ctrl-C has to find a run that is known by its number: it waits until the daemon has answered.
+// What interrupts has to find a run that is known by its number: it waits until the daemon has
+// responded.
 static int run_start(const struct cli *c, const struct spec *s, const struct run_flags *f,
                      struct json **queued, struct err *err)
 {
-    sigset_t interrupt;
-    sigemptyset(&interrupt);
-    sigaddset(&interrupt, SIGINT);
     if (!f->detach)
-        sigprocmask(SIG_BLOCK, &interrupt, NULL); // follow() ends this
+        interrupts_block(true); // follow() ends this
     if (post(c, s, f, false, queued, err) == 0)
         return 0;
-    sigprocmask(SIG_UNBLOCK, &interrupt, NULL);
+    interrupts_block(false);
     return -1;
 }
 

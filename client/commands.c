@@ -8,7 +8,7 @@ const struct command commands[] = {
      .operands = "[BENCHMARK]",
      .summary = "measure the node's memory and print the result",
      .about = "The default benchmark is latency. The plan is printed before the run starts, and a "
-              "progress bar while it lasts. Ctrl-C cancels the run.",
+              "progress bar while it lasts. Ctrl-C, SIGTERM and SIGHUP cancel the run.",
      .examples = "numaprobe run --quick\n"
                  "numaprobe run matrix\n"
                  "numaprobe run scan --budget=60s\n"

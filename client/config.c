@@ -3,7 +3,7 @@
 // address is found last, because it may follow from any of them.
 #include "client/config.h"
 
-#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +71,8 @@ static const struct param cli_params[] = {
      .offset = offsetof(struct cli, colour),
      .choices = colours,
      .def = "auto",
-     .help = "Use colour. auto: on a terminal, unless NO_COLOR is set. --color is accepted too."},
+     .help = "Use colour. auto: on a terminal, unless NO_COLOR is set or TERM is dumb. "
+             "--color is accepted too."},
     {.name = "http_timeout",
      .kind = PARAM_INT,
      .offset = offsetof(struct cli, timeout_s),
@@ -105,20 +106,34 @@ int config_load_fleet(struct cli *c, struct err *err)
     return read_variables(&fleet_settings, &c->fleet, err);
 }
 
-static void measure_terminal(struct cli *c)
+static struct winsize size_of_terminal(int fd)
 {
     enum { USUAL_WIDTH = 80 };
     struct winsize size = {0};
-    if (!c->to_terminal)
-        return;
-    ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-    c->width = size.ws_col ? size.ws_col : USUAL_WIDTH;
+    ioctl(fd, TIOCGWINSZ, &size);
+    size.ws_col = size.ws_col ? size.ws_col : USUAL_WIDTH;
+    return size;
+}
+
+int config_columns_of(int fd)
+{
+    return size_of_terminal(fd).ws_col;
+}
+
+static void find_terminals(struct cli *c)
+{
+    const char *kind = getenv("TERM");
+    c->term_obeys = kind && *kind && strcmp(kind, "dumb") != 0;
+    c->to_terminal = isatty(STDOUT_FILENO);
+    c->err_terminal = isatty(STDERR_FILENO) && c->term_obeys;
+    struct winsize size = size_of_terminal(STDOUT_FILENO);
+    c->width = c->to_terminal ? size.ws_col : 0;
     c->height = size.ws_row;
 }
 
 int config_load(struct cli *c, struct err *err)
 {
-    char path[512];
+    char path[PATH_MAX];
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     struct param_target targets[TABLES];
     config_tables(c, targets);
@@ -133,9 +148,7 @@ int config_load(struct cli *c, struct err *err)
         return -1;
     if (read_variables(&cli_options, c, err) < 0)
         return -1;
-    c->to_terminal = isatty(STDOUT_FILENO);
-    c->err_terminal = isatty(STDERR_FILENO);
-    measure_terminal(c);
+    find_terminals(c);
     return 0;
 }
 

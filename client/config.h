@@ -26,7 +26,8 @@ struct cli {
     int colour;       // enum colour
     int64_t timeout_s;
     bool to_terminal;  // stdout is one
-    bool err_terminal; // stderr is one: progress bar
+    bool err_terminal; // stderr is one that obeys: progress bar
+    bool term_obeys;   // control sequences: TERM is set, and not "dumb"
     int width, height; // of the terminal that stdout is; 0: it is none, nothing has to fit
     struct fleet_settings fleet;
 };
@@ -37,5 +38,6 @@ extern const struct param_table cli_options; // of struct cli
 int config_load(struct cli *c, struct err *err);
 // NUMAPROBE_<NAME> of the fleet settings, which no other command minds.
 int config_load_fleet(struct cli *c, struct err *err);
+int config_columns_of(int fd); // of a terminal, as wide as it is now
 // Where nothing names the daemon: the system's socket, else the usual port.
 void config_find_daemon(struct cli *c);

@@ -4,13 +4,13 @@
 #include "client/follow.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "client/http.h"
+#include "client/interrupts.h"
 #include "client/progress.h"
 #include "client/result.h"
 #include "model/run.h"
@@ -104,14 +104,11 @@ int follow_to_end(const struct cli *c, int64_t id, struct json **run, struct err
 int follow(const struct cli *c, int64_t id, struct json **run, struct err *err)
 {
     struct follower f = {.bar = {.cli = c}};
-    struct sigaction act = {.sa_handler = on_interrupt}, before;
+    struct interrupts before;
     char path[80];
     snprintf(path, sizeof path, "/v1/runs/%lld/events", (long long)id);
-    sigset_t interrupt;
-    sigemptyset(&interrupt);
-    sigaddset(&interrupt, SIGINT);
-    sigaction(SIGINT, &act, &before);
-    sigprocmask(SIG_UNBLOCK, &interrupt, NULL);
+    interrupts_take(&before, on_interrupt);
+    interrupts_block(false);
     int rc = 0;
     bool refused = false;
     for (int tries = 0; !f.run && !refused && tries < STREAM_TRIES && !http_interrupted; tries++) {
@@ -120,7 +117,7 @@ int follow(const struct cli *c, int64_t id, struct json **run, struct err *err)
     }
     if (!f.run && !http_interrupted)
         rc = poll_until_final(c, id, &f, err);
-    sigaction(SIGINT, &before, NULL);
+    interrupts_give_back(&before);
     progress_clear(&f.bar);
     if (!f.run && http_interrupted) {
         http_interrupted = 0;

@@ -3,9 +3,9 @@
 #pragma once
 #include "client/config.h"
 
-// *run: the finished run (caller json_free). ERR_TIMEOUT when Ctrl-C was pressed. Unblocks SIGINT.
+// *run: the finished run (caller json_free). ERR_TIMEOUT: it was interrupted. Unblocks that.
 int follow(const struct cli *c, int64_t id, struct json **run, struct err *err);
-// The same without progress and without a handler of Ctrl-C.
+// The same without progress and and without being interrupted.
 int follow_to_end(const struct cli *c, int64_t id, struct json **run, struct err *err);
 // Returns at this time of clock_mono_ms(), or when a signal comes.
 void follow_pause_until(int64_t mono_ms);

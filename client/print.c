@@ -172,7 +172,7 @@ bool print_unicode(const struct cli *c)
 bool print_colour(const struct cli *c)
 {
     const char *no = getenv("NO_COLOR");
-    bool automatic = c->to_terminal && !(no && *no);
+    bool automatic = c->to_terminal && c->term_obeys && !(no && *no);
     return c->colour == COLOUR_AUTO ? automatic : c->colour == COLOUR_ALWAYS;
 }
 
@@ -251,6 +251,11 @@ static const char *cut_to(const char *text, int room, bool unicode, struct buf *
     }
     buf_str(out, mark);
     return buf_text(out);
+}
+
+const char *print_cut_to(const char *text, int room, struct buf *out)
+{
+    return cut_to(text, room < 1 ? 1 : room, locale_is_utf8(), out);
 }
 
 enum { FOLD_LEAST = 16 }; // columns, however deep the tree is

@@ -40,6 +40,8 @@ void grid_print(const struct grid *g, const struct cli *c);
 
 // "label       text", the text wrapped under itself where standard output is a terminal.
 void print_labelled(const struct cli *c, const char *label, const char *text);
+// A text of at most `room` characters, one that was cut in `out`.
+const char *print_cut_to(const char *text, int room, struct buf *out);
 // A line, cut where the terminal ends.
 void print_cut(const struct cli *c, const char *line);
 // Folds at commas and blanks where the terminal ends. `first` stands before the first line, `next`

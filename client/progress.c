@@ -5,11 +5,19 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "client/print.h"
 
 enum { BAR = 30 };
+
+void progress_line(const char *text)
+{
+    CLEANUP_BUF struct buf part = BUF_INIT;
+    fprintf(stderr, "\r%s\033[K", print_cut_to(text, config_columns_of(STDERR_FILENO) - 1, &part));
+    fflush(stderr);
+}
 
 static void draw(struct progress_bar *p, const char *phase, double share, int64_t eta_ms)
 {
@@ -20,8 +28,9 @@ static void draw(struct progress_bar *p, const char *phase, double share, int64_
     bar[BAR] = '\0';
     if (eta_ms >= 0)
         snprintf(left, sizeof left, ", %lld s left", (long long)(eta_ms + 999) / 1000);
-    fprintf(stderr, "\r\033[K[%s] %3.0f %%  %s%s", bar, share * 100, phase, left);
-    fflush(stderr);
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    buf_fmt(&line, "[%s] %3.0f %%  %s%s", bar, share * 100, phase, left);
+    progress_line(buf_text(&line));
     p->drawn = true;
 }
 

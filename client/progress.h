@@ -9,5 +9,7 @@ struct progress_bar {
     bool drawn;
 };
 
+// Draws the line of the terminal that stderr is again, cut to its width: one that wraps would stay.
+void progress_line(const char *text);
 void progress_show(struct progress_bar *p, const struct json *run);
 void progress_clear(struct progress_bar *p); // before anything else is printed

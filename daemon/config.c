@@ -107,12 +107,14 @@ static void config_targets(struct config *c, struct param_target out[static TABL
 
 static int config_finish(struct config *c, struct err *err)
 {
-    dirs_default(c->state_dir, sizeof c->state_dir, "STATE_DIRECTORY", "/var/lib/numaprobe",
-                 "XDG_STATE_HOME", ".local/state/numaprobe");
+    if (dirs_default(c->state_dir, sizeof c->state_dir, "STATE_DIRECTORY", "/var/lib/numaprobe",
+                     "XDG_STATE_HOME", ".local/state/numaprobe", err) < 0)
+        return -1;
     if (!*c->state_dir)
         return err_set(err, ERR_USAGE, "state_dir", "--state-dir is needed: there is no HOME");
-    dirs_default(c->run_dir, sizeof c->run_dir, "RUNTIME_DIRECTORY", "/run/numaprobe",
-                 "XDG_RUNTIME_DIR", NULL);
+    if (dirs_default(c->run_dir, sizeof c->run_dir, "RUNTIME_DIRECTORY", "/run/numaprobe",
+                     "XDG_RUNTIME_DIR", NULL, err) < 0)
+        return -1;
     size_t room = sizeof c->run_dir;
     if (!*c->run_dir && snprintf(c->run_dir, room, "%s/run", c->state_dir) >= (int)room)
         return err_set(err, ERR_USAGE, "state_dir", "--state-dir is too long");

@@ -219,7 +219,7 @@ static int print_help(void)
     config_print_help(stdout);
     puts("\nexit status:\n  0    stopped by a signal\n  1    failure; the log has the reason\n"
          "  2    usage error");
-    return 0;
+    return fflush(stdout) != 0;
 }
 
 int daemon_main(int argc, char **argv)
@@ -248,7 +248,7 @@ int daemon_main(int argc, char **argv)
     if (action == SETTINGS_CHECK)
         return 0;
     if (action == SETTINGS_VERSION)
-        return puts("numaprobed " NUMAPROBE_VERSION) < 0;
+        return puts("numaprobed " NUMAPROBE_VERSION) < 0 || fflush(stdout) != 0;
     use_log_level(&d.config);
     int rc = serve(&d, &err);
     if (rc < 0)

@@ -39,6 +39,7 @@ struct fleetd {
     struct server *server;
     struct loop_watch *sigterm, *sigint, *sighup;
     pid_t reading; // the process that was started last; 0: none
+    struct log_budget spared;
 };
 
 // ---- The process that reads ---------------------------------------------------------------------
@@ -80,10 +81,12 @@ static int64_t fleet_generation(void *context)
     return d->services.started_ms;
 }
 
+// What a request lacks, its response says: a client could fill the log with it.
 static void reading_failed(void *context, const struct err *err)
 {
-    (void)context;
-    log_error("reading", err);
+    struct fleetd *d = context;
+    if (err_info(err->code)->http >= 500 && log_may(&d->spared, clock_mono_ms()))
+        log_error("reading", err);
 }
 
 static const struct job_service reading_jobs = {.spawn = spawn_reading,
@@ -195,7 +198,7 @@ static int fleetd_print_help(void)
     fleetd_config_help(stdout);
     puts("\nexit status:\n  0    stopped by a signal\n  1    failure; the log has the reason\n"
          "  2    usage error");
-    return 0;
+    return fflush(stdout) != 0;
 }
 
 static int add_source_nodes(const struct fleetd_config *c, const char *source,
@@ -275,7 +278,7 @@ static int fleetd_act(const struct fleetd_config *c, enum settings_action action
     case SETTINGS_OWN_WITH:
         return fleetd_move(c);
     case SETTINGS_VERSION:
-        return puts("numaprobe-fleetd " NUMAPROBE_VERSION) < 0;
+        return puts("numaprobe-fleetd " NUMAPROBE_VERSION) < 0 || fflush(stdout) != 0;
     default:
         return 0; // --check-config: it has been
     }

@@ -35,7 +35,7 @@ static const struct param flag_params[] = {
      .kind = PARAM_BOOL,
      .offset = offsetof(struct fleet_run_flags, cancel_on_interrupt),
      .def = "false",
-     .help = "Ctrl-C cancels the runs that this command has started."},
+     .help = "Ctrl-C, SIGTERM and SIGHUP cancel the runs that this command has started."},
     {.name = "idempotency_key",
      .kind = PARAM_TEXT,
      .offset = offsetof(struct fleet_run_flags, key),
@@ -269,19 +269,18 @@ static void request_run(struct fan *f, int node, void *ctx)
 
 // ---- Ctrl-C -------------------------------------------------------------------------------------
 
-// Whoever has no reader left waits for no result, but still for what it cancels.
-static bool stop_runs(struct fan *f, bool reader_gone, void *ctx)
+// Who is in a hurry waits for no result, but still for what it cancels.
+static bool stop_runs(struct fan *f, const char *hurry, void *ctx)
 {
     struct runs_on_nodes *r = ctx;
-    bool cancels = r->flags->cancel_on_interrupt, waits = cancels || !reader_gone;
+    bool cancels = r->flags->cancel_on_interrupt, waits = cancels || !hurry;
     int started = 0;
     for (int i = 0; i < fan_count(f); i++)
         if (r->runs[i].id && fan_node(f, i)->state == FAN_TALKING) {
             started++;
             cancel_run(f, i, r);
         }
-    fprintf(stderr, "%s%s %d runs that have started%s\n",
-            reader_gone ? "the output has no reader any more: " : "",
+    fprintf(stderr, "%s%s%s %d runs that have started%s\n", hurry ? hurry : "", hurry ? ": " : "",
             cancels ? "canceling the"
             : waits ? "waiting for the"
                     : "not waiting for the",

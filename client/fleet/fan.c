@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One loop for all nodes. fetch/ moves the bytes and via_ssh makes the sockets; here is who may
 // begin, and what Ctrl-C does. The first one stops what has not begun; the second one ends what is
-// in progress too. So does the end of whoever reads our output.
+// in progress too. So do SIGTERM, SIGHUP and the end of whoever reads our output.
 #include "client/fleet/fan.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -17,8 +16,10 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "client/fleet/via_ssh.h"
+#include "client/interrupts.h"
 #include "client/print.h"
 #include "client/problem.h"
+#include "client/progress.h"
 #include "client/token.h"
 #include "nodes/addresses.h"
 
@@ -58,11 +59,11 @@ struct fan_open_call {
     char *body; // owned: it is sent after fan_call has returned
 };
 
-static volatile sig_atomic_t interrupts;
+static volatile sig_atomic_t interrupts, told_to_end;
 
 static void fan_on_interrupt(int signo)
 {
-    (void)signo;
+    told_to_end |= signo != SIGINT;
     interrupts++;
 }
 
@@ -475,7 +476,7 @@ static void fan_draw(struct fan *f)
         buf_fmt(&line, ", %d busy", busy);
     if (f->work->progress)
         f->work->progress(f, &line, f->work->ctx);
-    fprintf(stderr, "\r%.79s\033[K", buf_text(&line));
+    progress_line(buf_text(&line));
     f->drawn = true;
 }
 
@@ -490,6 +491,9 @@ static void fan_stop_all(struct fan *f)
 // Nothing begins any more. What has not begun has failed, and says so.
 static void fan_stop(struct fan *f, bool reader_gone)
 {
+    const char *hurry = reader_gone   ? "the output has no reader any more"
+                        : told_to_end ? "the command was ended"
+                                      : NULL;
     bool first = !fan_stopped(f);
     fan_clear(f);
     f->interrupts = (int)interrupts;
@@ -502,15 +506,15 @@ static void fan_stop(struct fan *f, bool reader_gone)
                          : "interrupted before its turn");
     f->next = f->n;
     if (!first || f->interrupts > 1 || !f->work->interrupted ||
-        !f->work->interrupted(f, reader_gone, f->work->ctx))
+        !f->work->interrupted(f, hurry, f->work->ctx))
         fan_stop_all(f);
 }
 
 void fan_run(struct fan *f)
 {
-    struct sigaction act = {.sa_handler = fan_on_interrupt}, before;
-    interrupts = 0;
-    sigaction(SIGINT, &act, &before);
+    struct interrupts before;
+    interrupts = told_to_end = 0;
+    interrupts_take(&before, fan_on_interrupt);
     while (f->done + f->failed < f->n) {
         struct pollfd fds[] = {{.fd = fetch_fd(f->fetch), .events = POLLIN},
                                {.fd = f->ssh ? via_ssh_fd(f->ssh) : -1, .events = POLLIN},
@@ -529,5 +533,5 @@ void fan_run(struct fan *f)
             via_ssh_turn(f->ssh);
     }
     fan_clear(f);
-    sigaction(SIGINT, &before, NULL);
+    interrupts_give_back(&before);
 }

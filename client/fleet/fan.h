@@ -41,9 +41,9 @@ struct fan_work {
     // The node is reached. Must end in fan_call, fan_later, fan_done or fan_fail, now or in a
     // reply.
     void (*begin)(struct fan *f, int node, void *ctx);
-    // Ctrl-C came for the first time, or the reader of standard output has gone. False, or NULL:
-    // all that is in progress ends.
-    bool (*interrupted)(struct fan *f, bool reader_gone, void *ctx);
+    // Ctrl-C came for the first time. `hurry`: why nothing waits for results any more, as after
+    // SIGTERM, or NULL. False, or NULL: all that is in progress ends.
+    bool (*interrupted)(struct fan *f, const char *hurry, void *ctx);
     // A node has ended (done or failed), for output as it comes; may be NULL.
     void (*ended)(struct fan *f, int node, void *ctx);
     // Written behind the counts of the progress line; may be NULL.

@@ -28,20 +28,28 @@ int dirs_make(const char *path, mode_t parents, mode_t mode, struct err *err)
     }
 }
 
-void dirs_default(char *out, size_t room, const char *systemd, const char *system, const char *xdg,
-                  const char *below_home)
+int dirs_default(char *out, size_t room, const char *systemd, const char *system, const char *xdg,
+                 const char *below_home, struct err *err)
 {
-    const char *given = getenv(systemd);
-    const char *base = getenv(xdg);
-    const char *home = getenv("HOME");
+    const char *given = getenv(systemd), *base = getenv(xdg), *home = getenv("HOME");
+    const char *variable = "HOME";
+    int n = 0;
     if (*out)
-        return;
-    if (given && *given)
-        snprintf(out, room, "%.*s", (int)strcspn(given, ":"), given);
-    else if (geteuid() == 0)
-        snprintf(out, room, "%s", system);
-    else if (base && *base)
-        snprintf(out, room, "%s/numaprobe", base);
-    else if (below_home && home)
-        snprintf(out, room, "%s/%s", home, below_home);
+        return 0;
+    if (given && *given) {
+        variable = systemd;
+        n = snprintf(out, room, "%.*s", (int)strcspn(given, ":"), given);
+    } else if (geteuid() == 0) {
+        n = snprintf(out, room, "%s", system);
+    } else if (base && *base) {
+        variable = xdg;
+        n = snprintf(out, room, "%s%s", base, strrchr(system, '/'));
+    } else if (below_home && home) {
+        n = snprintf(out, room, "%s/%s", home, below_home);
+    }
+    return (size_t)n < room ? 0
+                            : err_set(err, ERR_USAGE, "",
+                                      "the directory that %s leads to has a path of more than %zu "
+                                      "bytes",
+                                      variable, room - 1);
 }

@@ -10,7 +10,8 @@
 // keeps its mode.
 int dirs_make(const char *path, mode_t parents, mode_t mode, struct err *err);
 // Fills *out unless it is set already: the first directory of what systemd made for us (variable
-// `systemd`), else for root the system's place, else "numaprobe" below the directory of variable
-// `xdg`, else `below_home` (NULL: nothing) below HOME. It may stay empty.
-void dirs_default(char *out, size_t room, const char *systemd, const char *system, const char *xdg,
-                  const char *below_home);
+// `systemd`), else for root the system's place, else the same name below the directory of variable
+// `xdg`, else `below_home` (NULL: nothing) below HOME. It may stay empty. ERR_USAGE: it is too
+// long.
+int dirs_default(char *out, size_t room, const char *systemd, const char *system, const char *xdg,
+                 const char *below_home, struct err *err);

@@ -38,6 +38,20 @@ static struct probe_clock clock_of_week(int64_t ms)
     return (struct probe_clock){ms, (tm.tm_wday + 6) % 7, tm.tm_hour * 60 + tm.tm_min};
 }
 
+static int64_t zone_ms(int64_t ms)
+{
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm tm = {0};
+    localtime_r(&seconds, &tm);
+    return tm.tm_gmtoff * INT64_C(1000);
+}
+
+// A plan counts the local minutes of the week. A day of 23 or 25 hours may lie before `at_ms`.
+static int64_t local_to_utc(int64_t now_ms, int64_t at_ms)
+{
+    return at_ms + zone_ms(now_ms) - zone_ms(at_ms);
+}
+
 // ---- Its nodes ----------------------------------------------------------------------------------
 
 static int all_nodes(const struct campaigns *all, struct nodeset *out, struct err *err)
@@ -260,10 +274,18 @@ static const char *why_text(const struct campaign *c, enum probe_why why, char *
     return out;
 }
 
+// When the round began. The clock was ahead then if that is to come yet: it counts as now.
+static int64_t round_began(struct campaign *c, int64_t now)
+{
+    if (c->head.round_ms > now)
+        c->head.round_ms = now;
+    return c->head.round_ms;
+}
+
 // The next round begins, or the campaign waits for that, or it has ended.
 static void round_over(struct campaign *c, const char *why)
 {
-    int64_t at = c->head.round_ms + c->request.each_ms, now = clock_wall_ms();
+    int64_t now = clock_wall_ms(), at = round_began(c, now) + c->request.each_ms;
     if (!c->request.each_ms) {
         campaign_end(c, FLEET_CAMPAIGN_DONE, why);
     } else if (at > now) {
@@ -329,7 +351,7 @@ static void submit_nodes(struct campaign *c)
 // Slurm starts the runs. They are seen when the node was collected from.
 static void await_slurm(struct campaign *c)
 {
-    int64_t until_ms = c->head.round_ms + c->request.rules.retry_ms, now = clock_wall_ms();
+    int64_t now = clock_wall_ms(), until_ms = round_began(c, now) + c->request.rules.retry_ms;
     int64_t look_ms = c->all->c->every_s * 1000;
     char why[CAMPAIGN_WHY];
     if (now >= until_ms)
@@ -387,6 +409,8 @@ static void campaign_advance(struct campaign *c)
     else if (next.action == PROBE_ROUND_OVER)
         round_over(c, why);
     else if (next.action == PROBE_AWAIT_TIME) {
+        if (next.why == PROBE_BECAUSE_CLOSED)
+            next.until_ms = local_to_utc(now.ms, next.until_ms);
         int64_t wait_ms = next.until_ms - now.ms;
         bool idle = !c->plan.count[PROBE_RUNNING];
         campaign_says(c, idle ? FLEET_CAMPAIGN_WAITING : FLEET_CAMPAIGN_RUNNING, next.until_ms,
@@ -686,8 +710,8 @@ static void write_plan(const struct campaign *c, struct jsonw *w)
     jsonw_i64(w, "left_out", e.left_out);
     jsonw_i64(w, "guessed", e.guessed);
     jsonw_fixed(w, "cost_node_minutes", e.cost_s / 60, 1);
-    jsonw_time(w, "begins", e.begins_ms);
-    jsonw_time(w, "ends", e.ends_ms);
+    jsonw_time(w, "begins", local_to_utc(now.ms, e.begins_ms));
+    jsonw_time(w, "ends", local_to_utc(now.ms, e.ends_ms));
     jsonw_end(w);
 }
 

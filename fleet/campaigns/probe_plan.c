@@ -214,9 +214,11 @@ static int node_find(struct probe_plan *p, int64_t now_ms, int64_t *again_ms)
     while (p->first < p->n && p->nodes[p->order[p->first]].state != PROBE_PENDING)
         p->first++;
     for (int at = p->first; at < p->n; at++) {
-        const struct probe_node *n = &p->nodes[p->order[at]];
+        struct probe_node *n = &p->nodes[p->order[at]];
         if (n->state != PROBE_PENDING)
             continue;
+        if (n->refused_ms > now_ms) // the clock was ahead then
+            n->refused_ms = n->again_ms = now_ms;
         if (n->again_ms > now_ms) {
             *again_ms = *again_ms && *again_ms < n->again_ms ? *again_ms : n->again_ms;
             continue;

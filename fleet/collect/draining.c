@@ -108,7 +108,7 @@ static void draining_end(struct draining *d, const char *killed)
         continue; // what it had said
     fd_cleanup(&d->pipe);
     d->pid = 0;
-    d->last_ms = clock_wall_ms();
+    d->last_ms = clock_mono_ms();
     loop_timer_set(d->timer, -1);
     if (killed)
         draining_failed(d, "", killed);
@@ -196,7 +196,7 @@ struct draining *draining_new(struct loop *loop, struct poller *p, struct err *e
         err_set(err, ERR_NO_MEMORY, "", "no memory to drain nodes");
         return NULL;
     }
-    *d = (struct draining){.loop = loop, .poller = p, .pipe = -1};
+    *d = (struct draining){.loop = loop, .poller = p, .pipe = -1, .last_ms = INT64_MIN};
     d->timer = loop_timer_new(loop, on_draining_limit, d, err);
     if (d->timer)
         return d;

@@ -19,7 +19,7 @@ void draining_free(struct draining *d); // a process that runs is ended; NULL is
 
 // Lines "FINDING\tNODE\tREASON\n". Nothing happens while a process runs.
 void draining_begin(struct draining *d, const char *lines);
-// What Slurm said before this moment may lack a drain of ours: UTC, ms; 0: there was none. While a
-// process runs, the end of time.
+// What Slurm said before this moment may lack a drain of ours: monotonic; INT64_MIN: there was
+// none. While a process runs, the end of time.
 int64_t draining_last_ms(const struct draining *d);
 const char *draining_problem(const struct draining *d); // of the last one; "": it had none

@@ -148,8 +148,9 @@ static void on_judgement(void *ctx, uint32_t events)
 // A drain of ours that Slurm was not requested for since would not count for the limits.
 static int judging_flags(const struct judging *j)
 {
-    int64_t slurm_ms = naming_slurm_ms(j->naming);
-    bool apply = j->draining && draining_last_ms(j->draining) < slurm_ms - NAMING_LIMIT_MS;
+    const struct naming_source *slurm = naming_slurm(j->naming);
+    bool apply = j->draining && slurm &&
+                 draining_last_ms(j->draining) < slurm->read_mono_ms - NAMING_LIMIT_MS;
     return (naming_slurm_known(j->naming) ? JUDGING_SLURM_KNOWN : 0) | (apply ? JUDGING_APPLY : 0);
 }
 

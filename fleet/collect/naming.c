@@ -180,6 +180,7 @@ static void source_is_read(struct source *s)
     s->shown.problem[0] = '\0';
     s->shown.nodes = s->reading.n;
     s->shown.read_ms = clock_wall_ms();
+    s->shown.read_mono_ms = clock_mono_ms();
     loop_timer_set(s->timer, NAMING_EVERY_MS);
 }
 
@@ -405,21 +406,23 @@ const struct naming_source *naming_source_at(const struct naming *n, int i)
     return i < n->n ? &n->list[i].shown : NULL;
 }
 
-int64_t naming_slurm_ms(const struct naming *n)
+const struct naming_source *naming_slurm(const struct naming *n)
 {
-    int64_t oldest = INT64_MAX;
+    const struct naming_source *oldest = NULL;
     for (int i = 0; i < n->n; i++) {
         enum source_kind kind;
         const struct naming_source *s = &n->list[i].shown;
-        if (source_split(s->source, &kind, NULL) && kind == SOURCE_SLURM && s->read_ms < oldest)
-            oldest = s->read_ms;
+        if (source_split(s->source, &kind, NULL) && kind == SOURCE_SLURM &&
+            (!oldest || s->read_mono_ms < oldest->read_mono_ms))
+            oldest = s;
     }
-    return oldest < INT64_MAX ? oldest : 0;
+    return oldest && oldest->read_ms ? oldest : NULL;
 }
 
 bool naming_slurm_known(const struct naming *n)
 {
-    return clock_wall_ms() - naming_slurm_ms(n) < NAMING_SLURM_MS;
+    const struct naming_source *s = naming_slurm(n);
+    return s && clock_mono_ms() - s->read_mono_ms < NAMING_SLURM_MS;
 }
 
 const char *naming_problem(const struct naming *n)

@@ -41,13 +41,14 @@ struct naming_source {
     const char *source;        // "file:/etc/nodes"
     int nodes;                 // of the last list that was believed
     int64_t read_ms;           // when that was read, UTC; 0: never
+    int64_t read_mono_ms;      // the same moment, monotonic
     char problem[NAMING_TEXT]; // why it could not be read, or is not believed; "": it was
 };
 // Borrowed. NULL: there are fewer.
 const struct naming_source *naming_source_at(const struct naming *n, int i);
-// When the list of the sources of Slurm that was read longest ago was read, UTC, ms; 0: there is no
-// such source, or one of them was never read.
-int64_t naming_slurm_ms(const struct naming *n);
+// Of the sources of Slurm the one whose list was read longest ago. NULL: there is none, or one of
+// them was never read.
+const struct naming_source *naming_slurm(const struct naming *n);
 bool naming_slurm_known(const struct naming *n); // that is not long ago
 // The problem of the first source that has one; "": none has.
 const char *naming_problem(const struct naming *n);

@@ -91,7 +91,7 @@ bool node_clock_wrong(const struct polled *n)
 // one, once. Two machines do so again and again.
 bool node_duplicate(const struct polled *n)
 {
-    return n->returns >= DUPLICATE_RETURNS && clock_wall_ms() - n->returned_ms < DUPLICATE_QUIET_MS;
+    return n->returns >= DUPLICATE_RETURNS && clock_mono_ms() - n->returned_ms < DUPLICATE_QUIET_MS;
 }
 
 bool node_asleep(const struct polled *n)
@@ -109,8 +109,8 @@ static void note_history(struct polled *n, const char *history)
     if (strcmp(n->history_now, history) == 0)
         return;
     if (strcmp(n->history_before, history) == 0) {
-        n->returns = clock_wall_ms() - n->returned_ms < DUPLICATE_QUIET_MS ? n->returns + 1 : 1;
-        n->returned_ms = clock_wall_ms();
+        n->returns = clock_mono_ms() - n->returned_ms < DUPLICATE_QUIET_MS ? n->returns + 1 : 1;
+        n->returned_ms = clock_mono_ms();
     }
     memcpy(n->history_before, n->history_now, sizeof n->history_before);
     snprintf(n->history_now, sizeof n->history_now, "%s", history);

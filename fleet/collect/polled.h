@@ -51,7 +51,7 @@ struct polled {
     // What became of its histories: machines that share a name come back to each other's.
     char history_now[40], history_before[40]; // of stored pages; "": none
     int returns;                              // to the one before
-    int64_t returned_ms;                      // the last time, UTC
+    int64_t returned_ms;                      // the last time, monotonic
     int64_t poison_ms;    // its page ended the process that reads pages, UTC; 0: its last did not
     bool pushes;          // it sends its pages itself, and is never contacted
     char behind[64];      // the collector from which its runs come; it is never contacted. "": none

@@ -24,6 +24,7 @@ int fleetd_drain(struct request *q, struct reply *r, struct err *err)
 {
     const struct fleet_services *s = fleet_of(q);
     const struct judging_summary judged = judging_summary(s->judging);
+    const struct naming_source *slurm = naming_slurm(s->naming);
     const char *accept = request_header(q, "Accept");
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct jsonw w = jsonw_to(&body);
@@ -37,7 +38,7 @@ int fleetd_drain(struct request *q, struct reply *r, struct err *err)
     jsonw_time(&w, "judged", judged.judged_ms);
     jsonw_bool(&w, "applied", s->config->drain == FLEETD_DRAIN_APPLY);
     jsonw_text(&w, "problem", judged.drain_problem);
-    jsonw_time(&w, "slurm_read", naming_slurm_ms(s->naming));
+    jsonw_time(&w, "slurm_read", slurm ? slurm->read_ms : 0);
     jsonw_raw(&w, "drain", buf_text(judged.drain));
     jsonw_end(&w);
     return reply_json(r, 200, &body, err);

@@ -65,7 +65,7 @@ static void write_states(const struct poller *p, struct jsonw *w)
 
 static void write_sources(const struct naming *n, struct jsonw *w)
 {
-    const int64_t now = clock_wall_ms();
+    const int64_t now = clock_mono_ms();
     const struct naming_source *s;
     jsonw_array(w, "sources");
     for (int i = 0; (s = naming_source_at(n, i)); i++) {
@@ -74,7 +74,7 @@ static void write_sources(const struct naming *n, struct jsonw *w)
         jsonw_i64(w, "nodes", s->nodes);
         jsonw_time(w, "read", s->read_ms);
         if (s->read_ms)
-            jsonw_i64(w, "age_s", (now - s->read_ms) / 1000);
+            jsonw_i64(w, "age_s", (now - s->read_mono_ms) / 1000);
         else
             jsonw_null(w, "age_s");
         jsonw_text(w, "problem", s->problem);

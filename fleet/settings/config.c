@@ -48,7 +48,7 @@ static const struct param params[] = {
                  "for root, else ~/.local/state/numaprobe-fleet."),
     TEXT(run_dir, .def = "", .metavar = "DIR",
          .help = "Directory of the Unix socket. Default: $RUNTIME_DIRECTORY, /run/numaprobe-fleet "
-                 "for root, else $XDG_RUNTIME_DIR/numaprobe."),
+                 "for root, else $XDG_RUNTIME_DIR/numaprobe-fleet."),
     TEXT(store, .def = "", .metavar = "WHERE",
          .help = "The history: a file, or a database of PostgreSQL: postgresql://HOST/NAME. "
                  "Default: fleet.db in the state directory."),
@@ -270,12 +270,15 @@ static int check_sources(const struct fleetd_config *c, struct err *err)
 
 static int fleetd_finish(struct fleetd_config *c, struct err *err)
 {
-    dirs_default(c->state_dir, sizeof c->state_dir, "STATE_DIRECTORY", "/var/lib/numaprobe-fleet",
-                 "XDG_STATE_HOME", ".local/state/numaprobe-fleet");
+    if (dirs_default(c->state_dir, sizeof c->state_dir, "STATE_DIRECTORY",
+                     "/var/lib/numaprobe-fleet", "XDG_STATE_HOME", ".local/state/numaprobe-fleet",
+                     err) < 0)
+        return -1;
     if (!*c->state_dir)
         return err_set(err, ERR_USAGE, "state_dir", "--state-dir is needed: there is no HOME");
-    dirs_default(c->run_dir, sizeof c->run_dir, "RUNTIME_DIRECTORY", "/run/numaprobe-fleet",
-                 "XDG_RUNTIME_DIR", NULL);
+    if (dirs_default(c->run_dir, sizeof c->run_dir, "RUNTIME_DIRECTORY", "/run/numaprobe-fleet",
+                     "XDG_RUNTIME_DIR", NULL, err) < 0)
+        return -1;
     if (!*c->run_dir)
         snprintf(c->run_dir, sizeof c->run_dir, "%s", c->state_dir);
     if (!*c->store)

@@ -115,8 +115,11 @@ int fleet_store_archive_wanted(struct fleet_store *s, int64_t now_ms, int most,
     static const char sql[] =
         "SELECT node.name, a.seq, a.run FROM archive AS a JOIN node ON node.id = a.node "
         "JOIN feed ON feed.id = a.feed AND feed.state = 0 AND feed.node = a.node "
-        "WHERE a.state = 0 AND a.due_ms <= $1 ORDER BY a.due_ms, a.node, a.seq LIMIT $2";
-    const struct fleet_cell in[] = {CELL_I(now_ms), CELL_I(most)};
+        "WHERE a.state = 0 AND (a.due_ms <= $1 OR a.due_ms > $2) "
+        "ORDER BY a.due_ms, a.node, a.seq LIMIT $3";
+    // One that is due later than any retry is: the clock was ahead.
+    const int64_t latest_ms = now_ms + ((int64_t)RETRY_MS << RETRY_DOUBLED_MAX);
+    const struct fleet_cell in[] = {CELL_I(now_ms), CELL_I(latest_ms), CELL_I(most)};
     if (fleet_begin(s, err) < 0)
         return -1;
     return fleet_end(s,

@@ -133,6 +133,14 @@ int listen_tcp(struct listen_socket *out, const char *address, bool beyond, stru
     return 0;
 }
 
+// A socket file that is left over refuses connections; of one that is served even a full backlog
+// is another answer.
+static bool is_served(const struct sockaddr_un *a)
+{
+    CLEANUP_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return fd >= 0 && (connect(fd, (const struct sockaddr *)a, sizeof *a) == 0 || errno == EAGAIN);
+}
+
 int listen_unix(struct listen_socket *out, const char *path, bool open, struct err *err)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -143,6 +151,8 @@ int listen_unix(struct listen_socket *out, const char *path, bool open, struct e
     memcpy(a.sun_path, path, strlen(path));
     if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
         return err_set(err, ERR_INVALID, "socket", "%s exists and is not a socket", path);
+    if (is_served(&a))
+        return err_set(err, ERR_UNAVAILABLE, "socket", "%s is in use by another program", path);
     unlink(path);
     CLEANUP_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)

@@ -494,6 +494,13 @@ def test_output_that_cannot_be_written_is_a_failure(many_cpus, where):
     assert done.returncode == 1 and "written" in done.stderr
 
 
+@pytest.mark.parametrize("word", ["--help", "--version"])
+@pytest.mark.parametrize("program", ["client/numaprobe", "daemon/numaprobed", "fleet/numaprobe-fleetd"])
+def test_help_that_cannot_be_written_is_a_failure(program, word):
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        assert subprocess.run([build_dir() / program, word], stdout=full, stderr=subprocess.DEVNULL, timeout=PATIENCE).returncode == 1
+
+
 def test_an_object_of_very_many_members_is_refused(many_cpus):
     done = run("node", "-o", "json", url=address(many_cpus))  # within run()'s minute: was many, by their square
     assert done.returncode == 3 and "more than 4096 members" in done.stderr

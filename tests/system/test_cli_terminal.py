@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """numaprobe on a terminal of 80 columns: Ctrl-C, widths, the pager."""
+import contextlib
+import json
 import os
 import pathlib
 import re
 import signal
+import socket
+import stat
 import subprocess
 
 import pytest
@@ -49,14 +53,15 @@ def test_ctrl_c_cancels_the_run_and_leaves_nothing(hanging, terminal):  # noqa: 
     assert until(lambda: children.read_text() == "" and not list(pathlib.Path(hanging.home, "run").glob("run-*")))
 
 
-@pytest.mark.parametrize("words,state", [([], "canceled"), (["--keep-on-interrupt"], "running")])
-def test_interrupt_says_what_happens_to_the_run(hanging, words, state):
+@pytest.mark.parametrize("words,state,signo", [([], "canceled", signal.SIGINT), (["--keep-on-interrupt"], "running", signal.SIGINT),
+                                               ([], "canceled", signal.SIGTERM), ([], "canceled", signal.SIGHUP)])
+def test_interrupt_says_what_happens_to_the_run(hanging, words, state, signo):
     p = subprocess.Popen([str(CLIENT), "run", "--size=1M", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                          text=True, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **address(hanging)})
     for line in p.stderr:  # the plan comes first, then the state: then we know that it waits
         if line.strip() in ("running", "measure", "populate"):
             break
-    p.send_signal(signal.SIGINT)
+    p.send_signal(signo)
     _, err = p.communicate(timeout=PATIENCE)
     last = newest(hanging)
     assert p.returncode == 130 and last["state"] == state and f"run {last['id']} is " in err, err
@@ -64,6 +69,30 @@ def test_interrupt_says_what_happens_to_the_run(hanging, words, state):
         assert f"numaprobe cancel {last['id']}" in err
         assert run("cancel", last["id"], url=address(hanging)["NUMAPROBE_URL"]).returncode == 0
         assert hanging.wait(last["id"])["state"] == "canceled"
+
+
+def test_a_narrow_terminal_has_one_line_of_progress(hanging, terminal):  # noqa: F811
+    t = terminal(env=address(hanging), columns=40)
+    t.type("run", "--size=1M")
+    shown = t.wait_for(r"^\[[#.]+\] ")
+    t.key("C-c")
+    bars = re.findall(r"^\[[#.]+\] .*", shown, re.M)
+    assert len(bars) == 1 and len(bars[0]) < 40, shown
+    t.wait_for(r"interrupted: run \d+ is canceled")
+
+
+@pytest.mark.parametrize("kind", [None, "", "dumb"])
+def test_a_terminal_that_obeys_nothing_gets_no_sequences(daemon, needs_fake_bench, kind):
+    ours, theirs = os.openpty()
+    env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **address(daemon), **({} if kind is None else {"TERM": kind})}
+    with subprocess.Popen([str(CLIENT), "run", "--size=1M"], stdin=theirs, stdout=theirs, stderr=theirs, env=env) as p:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while block := os.read(ours, 4096):
+                shown += block
+        os.close(ours)
+    assert p.returncode == 0 and b"RANK" in shown.upper() and b"\x1b" not in shown, shown
 
 
 def test_detach_leaves_the_run_to_the_daemon(hanging):
@@ -197,3 +226,40 @@ def test_both_spellings_of_colour(stored):
         assert coloured.returncode == plain.returncode == 0 and "\x1b[" in coloured.stdout and "\x1b" not in plain.stdout, option
         wrong = run("runs", f"{option}=sometimes", url=url)
         assert wrong.returncode == 2 and "auto, always, never" in wrong.stderr, wrong
+
+
+# ---- files
+
+@pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("words", [["export", "1", "--file=kept"], ["backup", "kept"]], ids=lambda w: w[0])
+def test_a_command_that_is_ended_leaves_no_part_of_a_file(tmp_path, words, signo):
+    """The server takes the request and does not respond."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        p = subprocess.Popen([str(CLIENT), *words], cwd=folder, stderr=subprocess.PIPE,
+                             env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "NUMAPROBE_URL": url})
+        connection, _ = server.accept()
+        with connection:
+            until(lambda: list(folder.iterdir()))
+            p.send_signal(signo)
+            p.communicate(timeout=PATIENCE)
+    assert p.returncode == -signo and list(folder.iterdir()) == []
+
+
+def test_what_is_no_file_is_not_replaced(stored, tmp_path):
+    """A root that exports to /dev/stdout keeps its devices; a link keeps its place."""
+    url, pipe, link, far = address(stored)["NUMAPROBE_URL"], tmp_path / "pipe", tmp_path / "link", tmp_path / "far"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    assert run("export", "1", f"--file={pipe}", url=url).returncode == 0
+    assert json.loads(reader.communicate(timeout=PATIENCE)[0])["matrices"]
+    refused = run("backup", pipe, "--force", url=url)
+    assert refused.returncode == 2 and "is not a regular file" in refused.stderr, refused
+    assert stat.S_ISFIFO(pipe.lstat().st_mode)
+    far.write_text("before")
+    link.symlink_to(far)
+    assert run("export", "1", f"--file={link}", url=url).returncode == 0
+    assert link.is_symlink() and json.loads(far.read_text())["matrices"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["far", "link", "pipe"]

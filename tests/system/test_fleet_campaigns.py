@@ -20,6 +20,7 @@ from client import run
 from conftest import PATIENCE, UnixConnection, until
 from postgresql import make_postgresql  # noqa: F401 (a fixture)
 from test_fleetd import collect  # noqa: F401 (a fixture)
+from test_storage import faked_clock, needs_faketime, set_clock
 
 SPEC = {"benchmark": "latency", "size": "1-64"}
 
@@ -242,6 +243,41 @@ def test_rounds_follow_each_other(collect):
     again = until(lambda: (d := show(c, number)) and d["campaign"]["round"] == 2 and states(d) == {"done": 4} and d)
     assert all(len(probed(c, n)) == 2 for n in c.fleet.names)
     assert again["campaign"]["spent_node_minutes"] > again["campaign"]["round_node_minutes"] > 0
+
+
+@needs_faketime
+@pytest.mark.parametrize("now, window, begins", [
+    ("2027-03-26 12:00:00", "Sun 04:00-05:00", "2027-03-28T02:00"), ("2027-10-30 12:00:00", "Sun 04:00-05:00", "2027-10-31T03:00"),
+    ("2027-03-26 23:30:00", "Fri 22:00-02:00", "2027-03-26T22:30")])
+def test_a_window_is_in_local_time_on_both_sides_of_its_changes(collect, tmp_path, monkeypatch, now, window, begins):
+    """The zone of Berlin, written out: it changes on the last Sundays of March and October."""
+    clock = tmp_path / "clock"
+    clock.mkdir()
+    c = collect(2)
+    with monkeypatch.context() as patch:
+        for name, value in faked_clock(clock).items():
+            patch.setenv(name, value)
+        patch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+        c.start()
+    c.wait_up(2)
+    set_clock(clock, f"@{now}")
+    status, document = send(c, "/v1/fleet/campaigns", {"name": "dst", "spec": SPEC, "window": window, "dry_run": True})
+    assert status == 200 and document["plan"]["begins"].startswith(begins), document
+
+
+def test_a_round_of_a_clock_that_was_ahead_delays_no_other(collect):
+    c = collect(2, "--run-ms=50").start()
+    c.wait_up(2)
+    number = begin(c, each="10m")
+    until(lambda: (d := show(c, number)) and d["campaign"]["state"] == "waiting")
+    c.stop()
+    with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db")) as db:
+        db.execute("UPDATE campaign SET round_ms = round_ms + 365 * 86400000, until_ms = until_ms + 365 * 86400000")
+        db.commit()
+    c.start()
+    soon = c.status()["now"][:4]
+    next_round = until(lambda: (d := show(c, number)) and (u := d["campaign"]["until"]) and u[:4] == soon and u)
+    assert next_round > c.status()["now"]
 
 
 def test_lists_are_paged_and_requests_are_checked(collect):

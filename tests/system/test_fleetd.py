@@ -14,7 +14,7 @@ import urllib.request
 
 import pytest
 
-from conftest import PATIENCE, build_dir, until, without_fault
+from conftest import PATIENCE, UnixConnection, build_dir, until, without_fault
 from test_fleet import Fleet
 
 FLEETD = build_dir() / "fleet" / "numaprobe-fleetd"
@@ -378,10 +378,31 @@ def test_the_contract_names_its_routes(collect):
 @pytest.mark.parametrize("options, said", [
     (["--url=ftp://%h"], "http:// or https://"), (["--url=http://node:7780"], "%h"),
     (["--node-token-file=/dev/null"], "https://"), (["--node-key=/x"], "node_certificate"), (["--every=0"], "every"),
-    (["word"], "unexpected word"), (["--nope"], "nope"), (["--config=/nowhere"], "/nowhere")])
+    (["word"], "unexpected word"), (["--nope"], "nope"), (["--config=/nowhere"], "/nowhere"),
+    (["--nodes=n1\nanonymous = admin"], "nodes has a control character (0x0a)"), (["--store=\udcff"], "store is not UTF-8")])
 def test_wrong_settings_are_refused(options, said):
     done = subprocess.run([FLEETD, *options], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2 and said in done.stderr, (done.returncode, done.stderr)
+
+
+@pytest.mark.parametrize("variable", ["STATE_DIRECTORY", "RUNTIME_DIRECTORY"])
+def test_a_path_that_is_too_long_is_not_cut(tmp_path, variable):
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), variable: f"{tmp_path}/{'x' * 250}"}
+    done = subprocess.run([FLEETD, "--nodes=n1", "--listen=127.0.0.1:0", "--check-config"], env=env, capture_output=True, text=True,
+                          timeout=PATIENCE)
+    assert done.returncode == 2 and f"{variable} leads to" in done.stderr and list(tmp_path.iterdir()) == [], done
+
+
+def test_the_socket_of_another_collector_is_left_to_it(collect):
+    c = collect(3).start()
+    other = subprocess.run([FLEETD, "--nodes=n1", "--listen=127.0.0.1:0", f"--state-dir={c.home}/other", f"--run-dir={c.home}/run"],
+                           capture_output=True, text=True, timeout=PATIENCE)
+    assert other.returncode == 1 and "numaprobe-fleetd.sock is in use by another program" in other.stderr, other
+    with contextlib.closing(UnixConnection(f"{c.home}/run/numaprobe-fleetd.sock")) as connection:
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().status == 200
+    c.kill()  # a socket that is left over is replaced
+    c.start()
 
 
 def test_the_store_has_one_writer(collect):

@@ -213,6 +213,27 @@ static void test_busy(void)
     probe_plan_fini(&s.plan);
 }
 
+// A node that was refused while the clock was a year ahead does not wait for a year.
+static void test_clock_back(void)
+{
+    struct probe_node nodes[1] = {{.past_s = 60}};
+    struct probe_rules rules = rules_of(1);
+    struct probe_clock now = clock_at(monday),
+                       ahead = clock_at(monday + INT64_C(52) * 7 * DAY_MIN * MINUTE);
+    struct probe_plan p;
+    struct err err;
+    CHECK(probe_plan_make(&p, &rules, nodes, 1, &err) == 0, "a plan");
+    CHECK_INT(probe_plan_next(&p, &ahead).node, 0, "a node");
+    probe_plan_start(&p, 0);
+    CHECK(!probe_plan_refused(&p, 0, ahead.ms, 5 * MINUTE), "that is busy");
+    CHECK_INT(probe_plan_next(&p, &now).action, PROBE_START, "is tried when the clock is right");
+    probe_plan_start(&p, 0);
+    CHECK(!probe_plan_refused(&p, 0, now.ms + rules.retry_ms - 1, 0), "until its time is over");
+    probe_plan_start(&p, 0);
+    CHECK(probe_plan_refused(&p, 0, now.ms + rules.retry_ms, 0), "which began anew");
+    probe_plan_fini(&p);
+}
+
 // Probes that were running when the collector ended count against all limits.
 static void test_resumed(void)
 {
@@ -271,6 +292,7 @@ int main(void)
     test_order();
     test_failures();
     test_busy();
+    test_clock_back();
     test_resumed();
     test_estimate();
     test_random();

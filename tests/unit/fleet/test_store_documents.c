@@ -117,6 +117,12 @@ static void test_archive(void)
               "none was wanted without a reason");
     say_wanted_runs(now);
     say_wanted_runs(now + LATER_MS);
+    buf_reset(&out);
+    CHECK(fleet_store_archive_wanted(s, now - 365 * page_day, 10, name_wanted_run, &out, &err) ==
+                  0 &&
+              strstr(buf_text(&out), "w1 4 "),
+          "one that failed while the clock was a year ahead is not left for a year: %s",
+          buf_text(&out));
     CHECK_INT(fleet_store_archive_put(s, list, 1, now + 1, &err), 0, "once more changes nothing");
     buf_free(&list[0].frame);
     CHECK_INT(fleet_store_archive_retain(s, now, &err), 0, "what is younger stays");
