@@ -11,7 +11,6 @@ import json
 import os
 import random
 import signal
-import sqlite3
 import sys
 import threading
 import urllib.error
@@ -69,8 +68,7 @@ def stored(server, collector):
     query = "SELECT node.name, run.seq, run.run FROM run JOIN node ON node.id = run.node"
     if server:
         return [(name, int(seq), int(run)) for name, seq, run in server.rows(query)]
-    with sqlite3.connect(f"file:{collector.home}/state/fleet.db?mode=ro", uri=True) as db:
-        return db.execute(query).fetchall()
+    return collector.rows(query)
 
 
 def kill_collector(collector, server):
@@ -92,9 +90,7 @@ def kill_work(collector, server):
             assert e.code == 503, e
     reader = threading.Thread(target=read)
     reader.start()
-    if pid := collector.find_child("--work"):
-        with contextlib.suppress(ProcessLookupError):  # it has ended by itself
-            os.kill(pid, signal.SIGKILL)
+    collector.kill_reader()
     reader.join()
 
 
@@ -106,7 +102,8 @@ def kill_server(collector, server):
 def kill_backend(collector, server):
     """The server then ends all others and recovers, as after a crash."""
     for pid in server.backends()[:1]:
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # its client has ended
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgresql"])

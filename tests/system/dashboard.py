@@ -37,6 +37,7 @@ from conftest import PATIENCE, ROOT
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 AXE = next(iter(sorted((ROOT / "build" / "axe").glob("axe-*.min.js"))), None)
 KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "Space": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+CLICKS_MOST = 3
 SHOWN = "document.querySelector('#view > div') && document.querySelector('#view > div').dataset.shown"
 
 
@@ -145,9 +146,10 @@ class Page:
         self.wait(SHOWN)
 
     def go(self, address):
-        before = int(self.evaluate(SHOWN) or 0)
-        self.evaluate(f"void (location.hash = {json.dumps(address)})")
-        self.wait(f"Number({SHOWN}) > {before}")
+        # The frame listens to the same event, and before us: the view is another one by then.
+        self.evaluate(f"""void (window.gone = false, addEventListener("hashchange", () => {{ window.gone = true; }}, {{once: true}}),
+            location.hash = {json.dumps(address)})""")
+        self.wait(f"window.gone && {SHOWN}")
 
     def evaluate(self, expression, timeout=PATIENCE):
         reply = self.browser.call("Runtime.evaluate", self.session, timeout, expression=expression, awaitPromise=True,
@@ -176,13 +178,23 @@ class Page:
         pytest.fail(f"not within {timeout} s: {expression}\nerrors: {self.errors}\nthe page:\n{seen}")
 
     def click(self, selector):
-        self.wait(f"document.querySelector({json.dumps(selector)})")
-        box = self.evaluate(f"""(() => {{ const e = document.querySelector({json.dumps(selector)});
-            e.scrollIntoView({{block: "center"}}); const b = e.getBoundingClientRect();
-            return [b.x + b.width / 2, b.y + b.height / 2]; }})()""")
-        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1],
-                      **({} if kind == "mouseMoved" else {"button": "left", "clickCount": 1}))
+        """What is drawn again meanwhile may move: a click that met something else is repeated."""
+        for _ in range(CLICKS_MOST):
+            self.wait(f"document.querySelector({json.dumps(selector)})")
+            box = self.evaluate(f"""(() => {{ const e = document.querySelector({json.dumps(selector)});
+                window.met = false; e.addEventListener("click", () => {{ window.met = true; }}, {{once: true, capture: true}});
+                e.scrollIntoView({{block: "center"}}); const b = e.getBoundingClientRect();
+                return [b.x + b.width / 2, b.y + b.height / 2]; }})()""")
+            for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+                self.call("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1],
+                          **({} if kind == "mouseMoved" else {"button": "left", "clickCount": 1}))
+            try:
+                if self.evaluate("window.met !== false"):  # another page has no such variable
+                    return
+            except AssertionError as error:  # it is being loaded
+                if "context" not in str(error) and "navigated" not in str(error):
+                    raise
+                return
 
     def fill(self, selector, text):
         self.wait(f"document.querySelector({json.dumps(selector)})")

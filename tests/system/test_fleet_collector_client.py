@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """numaprobe fleet --fleet=URL over a collector: the same bytes and statuses as -w over the same virtual nodes."""
+import contextlib
 import json
 import os
 import re
@@ -41,12 +42,17 @@ def settled(text):
                                      ("--runs=2",)], ids=["outliers", "rollout", "few"])
 def test_every_command_says_the_same(collected, options):
     c = collected(60, *options)
+    said = []
+
+    def same(words, form):
+        theirs, ours = c.fleet.run(*words, "-w", c.fleet.all, "-o", form), ask(c, *words, "-o", form)
+        said[:] = ((done.returncode, settled(done.stdout), done.stderr) for done in (ours, theirs))
+        return said[0] == said[1]
     for words in COMMANDS:
         for form in FORMATS:
-            theirs = c.fleet.run(*words, "-w", c.fleet.all, "-o", form)
-            ours = ask(c, *words, "-o", form)
-            assert settled(ours.stdout) == settled(theirs.stdout), (words, form)
-            assert (ours.returncode, ours.stderr) == (theirs.returncode, theirs.stderr), (words, form)
+            with contextlib.suppress(AssertionError):  # on a busy machine a response may take too long: both are requested again
+                until(lambda words=words, form=form: same(words, form))
+            assert said[0] == said[1], (words, form)
     assert any(c.fleet.run(*words, "-w", c.fleet.all).stdout for words in COMMANDS)
 
 
@@ -75,8 +81,7 @@ def test_a_set_narrows(collected):
 
 
 def test_status_has_the_states_that_the_collector_knows(collect):  # noqa: F811
-    c = collect(30, "--bad=0", "--faults=node01 refuses; node03 name; node10 clock=300",
-                collector=("--node-timeout=2",)).start()
+    c = collect(30, "--bad=0", "--faults=node01 refuses; node03 name; node10 clock=300").start()
     c.wait_up(29)
     until(lambda: c.node("node01")["state"] == "down" and c.node("node03")["outcome"] == "alien")
     shown = ask(c, "status")

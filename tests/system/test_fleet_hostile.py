@@ -153,7 +153,7 @@ def test_a_run_of_ages_does_not_use_up_a_budget(beside, evil):
                    "topology": "", "layout": -1, "values": [], "widths": []}
     evil.respond["/v1/feed"] = lambda q: (200, page(runs=[run_of_ages], next=1, last=1) if q["after"] == ["0"] else page(1, last=1), {})
     c = beside()
-    until(lambda: c.rows(f"SELECT 1 FROM run JOIN node ON node.id = run.node WHERE node.name = '{NAME}'"))
+    until(lambda: c.rows(f"SELECT 1 FROM run JOIN node ON node.id = run.node WHERE node.name = '{NAME}'") and c.status()["states"]["up"] == 3)
     status, document = send(c, "/v1/fleet/campaigns", {"name": "x", "spec": {"benchmark": "latency"}, "dry_run": True,
                                                        "budget_node_minutes": 10000})
     assert status == 200 and document["plan"]["probed"] == 3 and document["plan"]["cost_node_minutes"] < 1000, document
@@ -171,7 +171,7 @@ def test_another_history_with_each_request_does_not_hurry_the_collector(beside, 
     evil.respond["/v1/feed"] = feed
     c = beside()
     until(lambda: len(turn) > 20)
-    assert c.status()["states"]["up"] == 3 and c.status()["store_state"] == "ready"
+    assert until(lambda: (s := c.status())["states"]["up"] == 3 and s)["store_state"] == "ready"
     assert ended(c, begin(c, nodes="node1"))["campaign"]["done"] == 1, "others are served"
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The collector and Prometheus: its metrics, the nodes that it names, its rules and dashboard, by promtool and a real Prometheus."""
 import json
-import os
 import re
 import signal
 import shutil
@@ -98,7 +97,7 @@ def test_errors_are_counted_by_reason(collect):  # noqa: F811
 def test_the_collectors_own_metrics_need_no_history(small):
     """The process that reads is stopped: what it made before is served, and the rest is of now."""
     scrape(small)
-    os.kill(small.child("--work"), signal.SIGKILL)
+    small.kill_reader()
     text, _ = scrape(small)
     assert 'numaprobe_fleet_nodes{state="up"} 60' in text and "numaprobe_fleet_class_mad_ratio{" in text
 

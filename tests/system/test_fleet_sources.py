@@ -81,8 +81,8 @@ def test_each_source_fails_by_itself_and_keeps_its_last_word(collect, served, tm
     c.name(c.fleet.names[:10])
     c.start()
     c.wait_up(30)
-    assert [(s["source"].split(":")[0], s["nodes"], s["problem"]) for s in c.status()["sources"]] == \
-        [("file", 10, ""), ("file", 10, ""), ("http_sd", 11, ""), ("nodes", 2, "")]
+    until(lambda: [(s["source"].split(":")[0], s["nodes"], s["problem"]) for s in c.status()["sources"]] ==
+          [("file", 10, ""), ("file", 10, ""), ("http_sd", 11, ""), ("nodes", 2, "")])
     assert c.node("node20")["sources"] == [f"file:{rack}", f"http_sd:{served.url}"], "a union remembers who named a node"
     assert c.node("node20")["class_hint"] == "rack1" and c.node("node21")["class_hint"] == "sd"
     served.document = '{"targets": []}'
@@ -168,7 +168,7 @@ def test_slurm_names_states_and_partitions(collect, tmp_path):  # noqa: F811
     ("_numaprobe._tcp.example", ["n1", "n2", "n3.other"], ""), ("_none._tcp.example", [], "no SRV record"),
     ("_broken._tcp.example", [], "DNS"), ("_empty._tcp.example", [], "not there"), ("_fails._tcp.example", [], "DNS")])
 def test_dns_names_nodes(tmp_path, name, want, said):
-    (tmp_path / "resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
+    (tmp_path / "resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:30 attempts:1\n")
     (tmp_path / "run").write_text(f"""ip link set lo up && mount --bind {tmp_path}/resolv.conf /etc/resolv.conf || exit 77
 mkfifo {tmp_path}/ready
 {sys.executable} {DNS} {tmp_path}/ready & read _ <{tmp_path}/ready

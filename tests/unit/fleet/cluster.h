@@ -26,7 +26,7 @@ struct cluster {
     bool durable; // set before the start: commits wait for the disk
 };
 
-enum { CLUSTER_ACCOUNT = 65534, CLUSTER_START_S = 60 };
+enum { CLUSTER_ACCOUNT = 65534, CLUSTER_START_S = 120 };
 
 static pid_t cluster_spawn(const struct cluster *c, const char *program, const char *const *argv)
 {
