@@ -18,6 +18,7 @@ of it, 11 samples. The placement it reports is that of --bind.
 NAME               what it does instead
 good               see above; prints "fake bench: rank R of N" on stdout, each rank
 slow [S]           waits S seconds (0.05) before each cell
+held               waits before each cell until a file "fake_bench.go" is beside that of the behaviour
 hang               says hello, one progress, then nothing, for ever (all ranks)
 hang-hard          the same, deaf to SIGTERM, with two children in sessions of their own, deaf too
 orphan             a good run that leaves such a child behind
@@ -78,15 +79,18 @@ def options(argv):
     return found
 
 
+def beside(name):
+    return os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), name)
+
+
 def behaviour():
-    path = os.path.abspath(sys.argv[0])
     try:
-        with open(os.path.join(os.path.dirname(path), "fake_bench.behaviour"), encoding="ascii") as f:
+        with open(beside("fake_bench.behaviour"), encoding="ascii") as f:
             words = f.read().split()
     except OSError:
         words = []
     if not words:
-        name = os.path.basename(path)
+        name = os.path.basename(sys.argv[0])
         words = [name[len("fake_bench-"):]] if name.startswith("fake_bench-") else ["good"]
     return words[0], words[1] if len(words) > 1 else None
 
@@ -182,6 +186,8 @@ class Fake:
                 for col in range(len(self.sizes)):
                     if self.name == "slow":
                         select.select([], [], [], float(self.argument or "0.05"))
+                    while self.name == "held" and not os.path.exists(beside("fake_bench.go")):
+                        select.select([], [], [], 0.02)
                     last = (row, col) == (self.ranks - 1, len(self.sizes) - 1)
                     if not (last and self.name == "missing-cell"):
                         self.cell(name, row, col)

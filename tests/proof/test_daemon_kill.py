@@ -19,7 +19,7 @@ import time
 
 import pytest
 
-from conftest import (FINAL, SEED, UnixConnection, assert_whole, count, dead_copy, fakes_env, open_directory,
+from conftest import (FINAL, PATIENCE, SEED, UnixConnection, assert_whole, count, dead_copy, fakes_env, open_directory,
                       processes_of, strangers, tool)
 
 KILLS = count("NUMAPROBE_DAEMON_KILLS", 100)
@@ -154,7 +154,7 @@ class Life:
 
     def wait_ready(self):
         while b"event=ready" not in self.log:
-            assert select.select([self.process.stderr], [], [], 20)[0], self.text()
+            assert select.select([self.process.stderr], [], [], PATIENCE)[0], self.text()
             more = os.read(self.process.stderr.fileno(), 65536)
             assert more, self.text()
             self.log += more
@@ -219,7 +219,7 @@ class Life:
         """The last daemon of this directory: all that waits comes to an end, and nothing is left."""
         self.start()
         asker = self.clients[0]
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         left = [1]
         while left and time.monotonic() < end:
             try:

@@ -15,7 +15,7 @@ import threading
 
 import pytest
 
-from conftest import (Daemon, assert_whole, dead_copy, fakes_env, open_directory, tool, try_command)
+from conftest import (Daemon, assert_whole, dead_copy, fakes_env, open_directory, tool, try_command, until)
 
 ALL = os.environ.get("NUMAPROBE_FAULTS") == "all"
 REFUSED = {507, 503}
@@ -62,16 +62,13 @@ class Faulty:
 
     def heal(self, lost=False):
         """The fault is over: writes go, runs end, and after a kill all that was acknowledged is there."""
-        for _ in range(60):
-            if not set(self.write()) & REFUSED:
-                break
-        else:
-            pytest.fail("does not heal:\n" + "\n".join(self.daemon.log))
+        until(lambda: not set(self.write()) & REFUSED)
+        until(lambda: not self.daemon.get("/v1/runs?state=queued").json["runs"])  # the line may be full
         run = self.daemon.run(size="1")
         assert run["state"] == "succeeded", run
         self.acknowledged.add(run["id"])
         self.reads(not lost)
-        assert self.daemon.get("/readyz").status == 200
+        until(lambda: self.daemon.get("/readyz").status == 200)
         self.check(lost)
 
     def check(self, lost=False):

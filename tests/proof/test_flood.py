@@ -36,7 +36,7 @@ SECONDS = int(os.environ.get("NUMAPROBE_FLOOD_S", "10"))
 POSTS = int(os.environ.get("NUMAPROBE_FLOOD_POSTS", "1000"))
 EACH = 1000          # dripping, and as many silent
 DEADLINE_S = 10      # of the headers (http/server/connections.h)
-LATE_S = 10          # a busy machine may be late by so much
+LATE_S = 60          # a busy machine may be late by so much
 QUEUE_MAX = 32       # RUNNER_QUEUE_MAX
 SPEC = {"benchmark": "latency", "size": "1", "cpus": "0"}
 DRIP = b"GET /healthz HTTP/1.1\r\nX: " + b"a" * 4000
@@ -161,8 +161,8 @@ def test_connections_that_do_nothing(make_daemon, connections, capsys):
         held = [life for life in result["lives"] if life > DEADLINE_S / 2]
         assert len(held) >= 2 * EACH, "each had its time"
         assert most_files > 2 * EACH
-    until(lambda: open_files(daemon) <= files + 2, 30)
-    until(lambda: private_kib(daemon) <= memory + 1024, 30)
+    until(lambda: open_files(daemon) <= files + 2)
+    until(lambda: private_kib(daemon) <= memory + 1024)
     assert daemon.get("/healthz").status == 200
     times.sort()
     p99 = times[int(len(times) * 0.99)]
@@ -171,7 +171,7 @@ def test_connections_that_do_nothing(make_daemon, connections, capsys):
               f"{len(times)} good requests, median {statistics.median(times) * 1e3:.1f} ms, p99 {p99 * 1e3:.1f} ms, "
               f"slowest {times[-1] * 1e3:.0f} ms; descriptors {files}, {most_files}, {open_files(daemon)}; private KiB "
               f"{memory}, {most_memory}, {private_kib(daemon)}")
-    assert p99 < 1
+    assert p99 < DEADLINE_S, "nobody waits for the end of the others"
 
 
 # ---- addresses
@@ -184,7 +184,7 @@ def test_an_account_of_many_addresses(make_daemon, addresses, capsys):
     dripper, good = (limits.as_account(uid, script, daemon.port, *args) for uid, script, *args in
                      ((1234, limits.PRESS, EACH, addresses), (1300, limits.ASK, SECONDS)))
     assert dripper.stdout.readline() == "all\n"
-    asked, median, slowest = good.communicate(timeout=SECONDS + 60)[0].split()
+    asked, median, slowest = good.communicate(timeout=SECONDS + system.PATIENCE)[0].split()
     dripper.stdin.close()
     cut = int(dripper.stdout.readline())
     assert (good.returncode, dripper.wait(120)) == (0, 0)
@@ -321,4 +321,4 @@ def test_many_keys_while_runs_end(make_daemon):
     assert {run["state"] for run in runs} == {"succeeded"}
     spans = sorted((run["started"], run["finished"]) for run in runs)
     assert all(before[1] <= after[0] for before, after in zip(spans, spans[1:])), "one at a time"
-    assert supervisors(daemon) == 0
+    until(lambda: supervisors(daemon) == 0)

@@ -83,13 +83,12 @@ class Node:
                 found.append(one)
         return found
 
-    def meet(self, name, early):
-        """One that is there now; early: as soon as it is there, if it comes at all."""
-        end = time.monotonic() + (1.5 if early else 0)
-        while True:
-            found = self.find(name)
-            if found or time.monotonic() >= end:
-                return found[:1]
+    def meet(self, name):
+        """One that is there now, or as soon as it is there; none if the run ends before."""
+        while not (found := self.find(name)):
+            if self.daemon.get(f"/v1/runs/{max(self.acknowledged)}").json["state"] in FINAL:
+                break
+        return found[:1]
 
     def strike(self, who, how):
         early = self.rng.random() < 0.5 or who == "numactl"
@@ -100,9 +99,9 @@ class Node:
         own = [self.daemon.process.pid]
         if who.startswith("stopped "):
             stopped, who = who[len("stopped "):].split(", ")
-            send(self.meet(stopped, early), signal.SIGSTOP)
+            send(self.meet(stopped), signal.SIGSTOP)
         pids = {"daemon": lambda: own, "daemon+supervisor": lambda: self.find("supervisor") + own}.get(
-            who, lambda: self.meet(who, early))()
+            who, lambda: self.meet(who))()
         send(pids, signo)
         return bool(pids), own[0] in pids
 

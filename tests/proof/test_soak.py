@@ -120,7 +120,7 @@ class Soak:
     def quiet(self, descriptors=None):
         """Waits until the last run's supervisor and the connections that we closed are gone; what is there then."""
         self.drain_log()
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         for pid in self.children():
             with contextlib.suppress(ProcessLookupError):
                 fd = os.pidfd_open(int(pid))

@@ -82,6 +82,17 @@ def numaprobed():
     return program
 
 
+def descendants(pid):
+    """Of a process that ends meanwhile there are none."""
+    found = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                for child in pathlib.Path(f"/proc/{pid}/task/{thread}/children").read_text().split():
+                    found += [int(child), *descendants(int(child))]
+    return found
+
+
 def cpu_seconds(pid):
     """CPU time that a process has used."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()

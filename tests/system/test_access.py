@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 
 import pytest
 import yaml
@@ -356,7 +357,7 @@ def flood(daemon, sent, headers, uid=None):
     who = ["setpriv", f"--reuid={uid}", "--regid=65534", "--clear-groups"] if uid else []
     calls = [(method, path, {**given, **headers}, body) for method, path, given, body in FAILURES]
     done = subprocess.run([*who, "/usr/bin/python3", "-c", FLOOD, str(daemon.port), str(sent), repr(calls)], text=True,
-                          capture_output=True, timeout=100, cwd="/")
+                          capture_output=True, timeout=PATIENCE, cwd="/")
     assert done.returncode == 0, done.stderr
     return set(map(int, done.stdout.split()))
 
@@ -369,7 +370,7 @@ def lines_of(daemon):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be somebody else")
 def test_strangers_neither_fill_the_log_nor_hide_a_change(make_daemon):
     """Whatever is refused to them; and the change of an administrator in the middle of it is there."""
-    daemon = make_daemon(fake_bench_env(), args=READER)
+    daemon, began = make_daemon(fake_bench_env(), args=READER), time.monotonic()
     made = []
     for uid in range(3000, 3008):
         assert flood(daemon, 25, {}, uid) == {400, 401, 403, 404, 405, 421}
@@ -379,7 +380,7 @@ def test_strangers_neither_fill_the_log_nor_hide_a_change(make_daemon):
     daemon.request("DELETE", "/v1/runs/999", unix=True)
     lines = lines_of(daemon)
     theirs = [line for line in lines if re.search(r"from=uid:300\d@", line)]
-    assert 100 <= len(theirs) < 100 + 2 * 60, "of 2,000 and more; 100 at once and two a second"
+    assert 100 <= len(theirs) < 110 + 2 * (time.monotonic() - began), "of 2,000 and more; 100 at once and two a second"
     assert len([line for line in lines if "path=/v1/tokens status=201" in line]) == len(made)
     assert any(re.search(r"from=uid:0 .*method=DELETE path=/v1/runs/999 status=404", line) for line in lines)
     assert sum(int(n) for line in lines for n in re.findall(r"left_out=(\d+)", line)) > 1000, "it is said how many"
@@ -388,12 +389,12 @@ def test_strangers_neither_fill_the_log_nor_hide_a_change(make_daemon):
 
 def test_failures_of_a_client_that_may_change_things_are_bounded_too(make_daemon):
     """A run token: its failures and its dry runs, which change nothing."""
-    daemon = make_daemon(fake_bench_env(), args=READER)
+    daemon, began = make_daemon(fake_bench_env(), args=READER), time.monotonic()
     token = cli("token", "create", "night-job", "--scope=run", daemon=daemon).stdout.strip()
     assert flood(daemon, 40, bearer(token)) == {200, 400, 403, 404, 405, 413, 415, 421, 422}
     run = daemon.request("POST", "/v1/runs", SPEC, bearer(token)).json["id"]
     lines = [line for line in lines_of(daemon) if "token=night-job" in line]
-    assert 20 <= len(lines) < 20 + 2 * 60, "of 480"
+    assert 20 <= len(lines) < 30 + 2 * (time.monotonic() - began), "of 480; 20 at once and two a second"
     assert any("path=/v1/runs status=202" in line for line in lines), run
 
 

@@ -9,7 +9,7 @@ import xml.etree.ElementTree
 
 import pytest
 
-from conftest import FAKE_BENCH, fake_bench_env
+from conftest import FAKE_BENCH, fake_bench_env, until
 
 pytestmark = pytest.mark.usefixtures("needs_fake_bench")
 SPEC = {"benchmark": "latency", "size": "1,2", "cpus": "0"}
@@ -58,6 +58,7 @@ def test_what_is_not_finished_is_202(make_daemon, tmp_path):
     daemon = make_daemon({**fake_bench_env(), "NUMAPROBE_BENCH": str(bench)})
     run = daemon.post("/v1/runs", SPEC, Idempotency_Key="same")
     assert run.status == 202 and run.json["state"] in ("queued", "running")
+    until(lambda: daemon.get(f"/v1/runs/{run.json['id']}").json["state"] == "running")
     for how in ({"Prefer": "wait=1"}, {}):
         query = "" if how else "?wait=1"
         again = daemon.post("/v1/runs" + query, SPEC, Idempotency_Key="same", **how)

@@ -29,7 +29,7 @@ PAGE = """<!doctype html><body><iframe name="sink"></iframe><iframe id="frame" s
 const d = "%(daemon)s", spec = '%(spec)s', read = [], wait = (ms) => new Promise((r) => setTimeout(r, ms));
 async function attempt(name, call) {
   try {
-    const answer = await Promise.race([call(), wait(4000).then(() => { throw 0; })]);
+    const answer = await Promise.race([call(), wait(8000).then(() => { throw 0; })]);
     if (answer && answer.type !== "opaque") read.push(name + ": " + answer.status + " " + (await answer.text()).slice(0, 60));
   } catch (e) { }
 }

@@ -195,7 +195,7 @@ def written_to_terminal(url, stream, *args, **env):
     p = subprocess.Popen([str(CLIENT), *args], env={"PATH": os.environ["PATH"], "NUMAPROBE_URL": url, **env}, **streams)
     os.close(slave)
     text = b""
-    while select.select([master], [], [], 20)[0]:
+    while select.select([master], [], [], PATIENCE)[0]:
         try:
             data = os.read(master, 4096)
         except OSError:

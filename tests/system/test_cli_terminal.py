@@ -116,11 +116,11 @@ def test_cancel_all_frees_the_node(deaf):
     url = address(deaf)["NUMAPROBE_URL"]
     runs = [deaf.post("/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}).json["id"] for _ in range(3)]
     until(lambda: deaf.get(f"/v1/runs/{runs[0]}").json["progress"])  # the ranks have begun
-    supervisor = supervisor_of(deaf)
+    supervisor = until(lambda: supervisor_of(deaf))
     os.kill(supervisor, signal.SIGSTOP)  # so the run cannot end
-    late = run("cancel", "--all", "--wait=1", url=url)
+    late = run("cancel", "--all", "--wait=5", url=url)
     os.kill(supervisor, signal.SIGCONT)
-    assert late.returncode == 6 and "1 run has not ended within 1 s" in late.stderr, late
+    assert late.returncode == 6 and "1 run has not ended within 5 s" in late.stderr, late
     for one in runs:
         assert f"run {one} is being stopped" in late.stdout
     done = run("cancel", "--all", "--wait=100", url=url)
@@ -211,7 +211,7 @@ def test_long_output_goes_to_the_pager(stored, terminal, tmp_path):  # noqa: F81
 def test_completion_adds_no_blank_after_an_equals_sign(terminal):  # noqa: F811
     t = terminal()
     t.tmux("send-keys", f"source <({CLIENT} completion bash); complete -F _numaprobe n; echo re''ady", "Enter")
-    t.wait_for(r"^ready$")  # a shell that is not at its prompt takes Tab for a character
+    t.wait_for(r"^ready\n\$ *$")  # a shell that is not at its prompt takes Tab for a character
     t.tmux("send-keys", "-l", "n run --siz\t4M")
     t.wait_for(r"^\$ n run --size=4M$")
     t.tmux("send-keys", "C-u")

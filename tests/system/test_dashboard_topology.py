@@ -53,7 +53,7 @@ def test_large_machines(browser, make_daemon, machine, cards, width, dark):
 def test_the_window_changes(browser, make_daemon, tmp_path):
     daemon = node_runs.recorded(make_daemon, tmp_path, "16amd64-8n2c")
     page = browser.open(daemon, measured(daemon))
-    wide = page.evaluate("document.querySelector('.picture').shadowRoot.querySelector('svg').viewBox.baseVal.width")
+    wide = page.wait("document.querySelector('.picture').shadowRoot.querySelector('svg').viewBox.baseVal.width")
     page.resize(390, 800)
     page.wait("document.querySelector('.picture').shadowRoot.querySelector('svg').viewBox.baseVal.width < " + str(wide / 2))
     page.check()

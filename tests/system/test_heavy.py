@@ -14,6 +14,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -43,12 +44,19 @@ def without_metrics(home):
 
 
 @pytest.fixture
-def reader(make_daemon, home, tmp_path_factory):
+def make_reader(make_daemon, home, tmp_path_factory):
     """A daemon that strangers may only read from, with these runs."""
-    mine = tmp_path_factory.mktemp("reader")
-    (mine / "state").mkdir()
-    (mine / "state" / "numaprobe.db").write_bytes((home / "state" / "numaprobe.db").read_bytes())
-    return make_daemon(fake_bench_env(), args=["--anonymous=read"], home=mine)
+    def make(*args):
+        mine = tmp_path_factory.mktemp("reader")
+        (mine / "state").mkdir()
+        (mine / "state" / "numaprobe.db").write_bytes((home / "state" / "numaprobe.db").read_bytes())
+        return make_daemon(fake_bench_env(), args=["--anonymous=read", *args], home=mine)
+    return make
+
+
+@pytest.fixture
+def reader(make_reader):
+    return make_reader()
 
 
 def children(daemon):
@@ -99,6 +107,8 @@ def all_served(daemon):
 def fill(daemon):
     """One that the worker has, and as many that wait as a client may have."""
     sockets = [ask(daemon, different(i)) for i in range(5)]
+    for _ in range(2):  # these come behind them: in the line of connections, and in that of the loop's turns
+        assert daemon.get("/healthz").status == 200
     until(lambda: ask_is_refused(daemon))
     return sockets
 
@@ -125,10 +135,11 @@ def test_a_crowd_on_the_heaviest(reader):
         s.close()
 
 
-def test_clients_take_turns(reader):
+def test_clients_take_turns(make_reader):
     """One that has filled its line keeps no other account out, and does not come first."""
     if os.geteuid() != 0:
         pytest.skip("needs root to be another account")
+    reader = make_reader("--log-level=debug")  # its log has the order of the responses
     pid = stop_worker(reader)
     crowd = fill(reader)
     script = ("import http.client,sys\n"
@@ -140,9 +151,11 @@ def test_clients_take_turns(reader):
     all_served(reader)
     os.kill(pid, signal.SIGCONT)
     assert other.stdout.readline() == "200\n"
-    assert len(answered(crowd)) < len(crowd), "those before it in the line of the first client are not all done"
     for s in crowd:
         assert read_answer(s)[0] == 200
+    # Those before it in the line of the first client are not all done then.
+    for account in ("uid:65534@", "uid:0@"):
+        reader.wait_for_line(rf"event=request .*from={account}.* method=GET path=/v1/compare.* status=200")
     other.communicate()
 
 
@@ -332,10 +345,11 @@ def counts_of(process):
 def test_a_crowd_costs_a_measured_run_little(measuring, mode, path):
     """The daemon holds the connections that the account cannot pay for. It does not close them: the account would come again."""
     daemon, _ = measuring()
-    before, seconds = cpu_seconds(daemon.process.pid), 4
+    before, began, seconds = cpu_seconds(daemon.process.pid), time.monotonic(), 4
     process = crowd(daemon, mode, path, seconds)
     all_served(daemon)
     counts = counts_of(process)
+    seconds = time.monotonic() - began  # on a busy machine the crowd takes a while to come and to go
     used = (cpu_seconds(daemon.process.pid) - before) / seconds
     assert used < 0.12, f"{used:.0%} of a CPU, {counts}"
     assert counts["opened"] < 192 + 300 * seconds, counts

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics over runs, baselines and the verdict against them, for Nagios and for Prometheus."""
 import collections
+import contextlib
 import html.parser
 import json
 import os
@@ -243,9 +244,11 @@ def test_runs_without_metrics_are_filled_in(own):
     # And then it sleeps: nothing but the question itself wakes it.
     def wakeups():
         return own.get("/readyz?verbose").json["loop_wakeups"]
-    first = wakeups()
-    price = wakeups() - first
-    assert wakeups() - first <= 2 * price + 4
+
+    def asleep():
+        first, second, third = (wakeups() for _ in range(3))
+        return third - second <= second - first + 4 < 40
+    until(asleep)  # the end of the process that computed them may wake it too
 
 
 def test_imports_have_a_history(own):
@@ -307,7 +310,9 @@ def test_nothing_is_concluded_while_runs_are_missing(own, bench):
     listed = cli(own, "history", "--node=elsewhere")
     assert listed.returncode == 0 and "2 runs are not computed yet" in listed.stderr, listed
     own.post(f"/v1/runs/{going}/cancel")
-    waited = cli(own, "history", metric, "--node=elsewhere")  # it waits until they are there
+    own.wait(going)
+    # It waits as long as there is progress; on a busy machine that may take a while to begin.
+    waited = until(lambda: (done := cli(own, "history", metric, "--node=elsewhere")).stderr == "" and done)
     assert "No significant change" in waited.stdout and "judges the newest run" in waited.stdout
     assert not waited.stderr and len(re.findall("2025-03-", waited.stdout)) == 5, waited
 
@@ -508,14 +513,13 @@ def test_check_speaks_nagios(own, bench):
 
 
 def test_a_verdict_is_kept(own):
+    """Without the numbers that it was made of, it is the same."""
     assert baseline(own, "default", succeed(own)).status == 200
-    own.get("/v1/check")
-    times = []
-    for _ in range(20):
-        start = time.perf_counter()
-        assert own.get("/v1/check").status == 200
-        times.append(time.perf_counter() - start)
-    assert sorted(times)[10] < 0.05, times  # a connection each; on a quiet machine below 1 ms
+    first = own.get("/v1/check").json
+    with contextlib.closing(sqlite3.connect(own.home / "state" / "numaprobe.db", isolation_level=None)) as db:
+        db.execute("DELETE FROM cell")
+    again = own.get("/v1/check").json
+    assert first["state"] == "OK" and {**again, "age_s": None, "text": None} == {**first, "age_s": None, "text": None}
 
 
 # --- Prometheus ----------------------------------------------------------------------------------

@@ -6,6 +6,9 @@ import hashlib
 import io
 import json
 import os
+import pathlib
+import re
+import select
 import signal
 import socket
 import sqlite3
@@ -477,12 +480,16 @@ def test_an_export_with_something_twice_is_refused(daemon, exported, which):
 # ---- large ones, in pieces ----
 
 
+def stored(daemon, *queries):
+    """What the database has, by the first column of each query's first row."""
+    with contextlib.closing(sqlite3.connect(f"file:{daemon.home}/state/numaprobe.db?mode=ro", uri=True)) as db:
+        return tuple(db.execute(query).fetchone()[0] for query in queries)
+
+
 def counters(daemon):
     """What the database says is left over of runs that are none."""
-    with contextlib.closing(sqlite3.connect(f"file:{daemon.home}/state/numaprobe.db?mode=ro", uri=True)) as db:
-        left = db.execute("SELECT count(*) FROM counter WHERE name LIKE 'leftover:%'").fetchone()[0]
-        orphans = db.execute("SELECT count(*) FROM (SELECT 1 FROM cell WHERE run_id NOT IN (SELECT id FROM run) LIMIT 1)")
-        return left, orphans.fetchone()[0]
+    return stored(daemon, "SELECT count(*) FROM counter WHERE name LIKE 'leftover:%'",
+                  "SELECT count(*) FROM (SELECT 1 FROM cell WHERE run_id NOT IN (SELECT id FROM run) LIMIT 1)")
 
 
 def send_large(daemon, document, node):
@@ -493,21 +500,39 @@ def send_large(daemon, document, node):
     return s
 
 
+def stopped_in_the_middle(daemon, document):
+    """Sends it, and stops the daemon (SIGSTOP) when a part of it is stored. On a busy machine that may be too late: then again."""
+    for turn in range(20):
+        s = send_large(daemon, document, f"slow{turn}")
+        until(lambda: counters(daemon) == (1, 1) or select.select([s], [], [], 0)[0])
+        daemon.process.send_signal(signal.SIGSTOP)
+        until(lambda: re.search(r"\) T ", pathlib.Path(f"/proc/{daemon.process.pid}/stat").read_text()))
+        if counters(daemon) == (1, 1):
+            return s, f"slow{turn}"
+        daemon.process.send_signal(signal.SIGCONT)
+        with s:
+            assert daemon.request("DELETE", f"/v1/runs/{json.loads(read_answer(s)[2])['id']}").status == 204
+        until(lambda: counters(daemon) == (0, 0))
+    pytest.fail("it was always stored already")
+
+
 def test_a_large_run_is_stored_in_pieces(make_daemon):
     """Others are served while it is stored; it is there when it is acknowledged, with all of its cells."""
     daemon = make_daemon(fake_bench_env())
     document = large.document(ranks=512, sizes=40)
-    with send_large(daemon, document, "slow") as s:
-        until(lambda: counters(daemon)[0] == 1)
-        assert daemon.get("/healthz").status == 200 and count(daemon) == 0
+    s, node = stopped_in_the_middle(daemon, document)
+    assert stored(daemon, "SELECT count(*) FROM run") == (0,)
+    daemon.process.send_signal(signal.SIGCONT)
+    with s:
+        assert daemon.get("/healthz").status == 200
         assert daemon.post("/v1/imports", {"text": CSV, "node": "between"}).status == 201
         status, _, body = read_answer(s)
     assert status == 201, body
     run = json.loads(body)
     assert run["cells"] == 512 * 40 * 2 and counters(daemon) == (0, 0)
     assert daemon.get(f"/v1/runs/{run['id']}/matrix.json").json["matrices"] == json.loads(document)["matrices"]
-    assert post(daemon, document, "?node=slow", "application/json").status in (200, 201)
-    dry = post(daemon, document, "?node=slow2&dry_run=true", "application/json")
+    assert post(daemon, document, f"?node={node}", "application/json").status in (200, 201)
+    dry = post(daemon, document, "?node=another&dry_run=true", "application/json")
     assert dry.status == 200 and dry.json["dry_run"] is True
 
 
@@ -515,12 +540,14 @@ def test_a_large_run_is_stored_in_pieces(make_daemon):
 def test_a_large_run_that_is_not_stored_to_its_end(make_daemon, how):
     """Nothing of it is visible, and what was stored goes."""
     daemon = make_daemon(fake_bench_env())
-    s = send_large(daemon, large.document(ranks=1024, sizes=40), "half")
-    until(lambda: counters(daemon)[1] == 1)
+    s, _ = stopped_in_the_middle(daemon, large.document(ranks=1024, sizes=40))
     if how == "client":
         s.close()
+        daemon.process.send_signal(signal.SIGCONT)
     else:
-        daemon.stop(signal.SIGKILL if how == "daemon" else signal.SIGTERM)
+        daemon.process.send_signal(signal.SIGKILL if how == "daemon" else signal.SIGTERM)
+        daemon.process.send_signal(signal.SIGCONT)
+        daemon.stop()
         assert counters(daemon) == (1, 1)
         daemon = make_daemon(fake_bench_env(), home=daemon.home)
         s.close()

@@ -43,7 +43,7 @@ def read(path):
         return f.read()
 
 
-def wait_ready(stream, seconds=20):
+def wait_ready(stream, seconds=PATIENCE):
     """The daemon's address, from the line that it logs when it is ready."""
     seen, end = b"", time.monotonic() + seconds
     while time.monotonic() < end and select.select([stream], [], [], end - time.monotonic())[0]:

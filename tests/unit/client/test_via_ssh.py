@@ -73,17 +73,17 @@ def test_sockets_of_nodes(fake):
 
 
 def test_what_ssh_is_given(fake):
-    fake.open("ok7", connect_s=7)
+    fake.open("ok7", connect_s=47)
     (words,) = fake.calls().values()
     assert words[-2:] == ["--", "ok7"] and "-oBatchMode=yes" in words and "-oExitOnForwardFailure=yes" in words
-    assert "-oStreamLocalBindUnlink=yes" in words and "-oConnectTimeout=7" in words and {"-N", "-T", "-a", "-x"} <= set(words)
+    assert "-oStreamLocalBindUnlink=yes" in words and "-oConnectTimeout=47" in words and {"-N", "-T", "-a", "-x"} <= set(words)
     (forward,) = [w for w in words if w.startswith("-L")]
     assert forward.startswith(f"-L{fake.run_dir}/numaprobe-ssh-") and forward.endswith("/n0.sock:/run/there.sock")
 
 
 def test_at_most_so_many_at_once(fake):
     """Others begin when the slow one has been ended at its time limit."""
-    assert fake.open("slow", "ok1", "ok2", "ok3", "ok4", at_once=1, connect_s=1) == {
+    assert fake.open("slow", "ok1", "ok2", "ok3", "ok4", at_once=1, connect_s=10) == {
         "slow": "failed timeout ssh: no connection within the time limit",
         **{f"ok{i}": f"ready hello from ok{i}" for i in (1, 2, 3, 4)}}
 
@@ -230,7 +230,7 @@ def daemon_fixture(tmp_path):
 
 def real(server, path, *nodes, **settings):
     env = {**os.environ, "XDG_RUNTIME_DIR": "/nonexistent"}
-    words = [TUNNELS, server.program(**settings), "4", "20", path, "", *nodes]
+    words = [TUNNELS, server.program(**settings), "4", "60", path, "", *nodes]
     done = subprocess.run(words, text=True, capture_output=True, timeout=100, env=env, stdin=subprocess.DEVNULL, check=True)
     return dict(line.split(" ", 1) for line in done.stdout.splitlines())
 
@@ -257,7 +257,7 @@ def test_real_refusals(server, daemon):
 def test_real_server_ends(server, daemon):
     """The connection is cut: the tunnel's end is reported."""
     env = {**os.environ, "XDG_RUNTIME_DIR": "/nonexistent"}
-    with subprocess.Popen([TUNNELS, server.program(), "4", "20", daemon, "hold", "n1"], text=True, stdin=subprocess.PIPE,
+    with subprocess.Popen([TUNNELS, server.program(), "4", "60", daemon, "hold", "n1"], text=True, stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, env=env) as p:
         assert p.stdout.readline() == "n1 ready hello\n"
         server.cut(signal.SIGKILL)

@@ -104,7 +104,7 @@ static void on_one_descriptor(void)
     struct pollfd ready = {fetch_fd(f), POLLIN, 0};
     CHECK_INT(poll(&ready, 1, 0), 0, "nothing to do yet");
     fetch_start(f, &(struct fetch_request){.url = url, .more = true}, ask_again, &a, NULL);
-    CHECK_INT(poll(&ready, 1, 0), 1, "a request is something to do");
+    CHECK_INT(poll(&ready, 1, -1), 1, "a request is something to do");
     while (fetch_turn(f) > 0)
         poll(&ready, 1, -1);
     CHECK_INT(ended, 20, "pages of one host, one after the other, each begun by the one before");

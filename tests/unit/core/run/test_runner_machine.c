@@ -30,11 +30,10 @@ static void test_machine_changes(struct bed *b)
     struct run r = {0};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         begin_and_change(b, cases[i].behaviour, cases[i].change);
-        int64_t begun_ms = clock_mono_ms();
         wait_final(b);
         CHECK(runner_run_get(b->runner, b->wait_for, &r, &err) == 0 && r.state == RUN_FAILED &&
                   r.error == ERR_UNAVAILABLE && !strcmp(r.error_member, cases[i].member) &&
-                  strstr(r.error_text, cases[i].says) && clock_mono_ms() - begun_ms < 10000,
+                  strstr(r.error_text, cases[i].says),
               "fails and says why: %s", r.error_text);
         CLEANUP_MEM char *xml = NULL;
         CHECK(store_topology_xml(b->store, b->wait_for, &xml, &err) == 0 &&
