@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -24,7 +25,27 @@ struct worker {
     struct loop_timer *timer; // busy: the deadline; else the end of idling
     worker_done_fn *done;     // NULL: it is not busy
     void *ctx;
+    int64_t begin_ms, cpu_ms; // CPU time of the process: when the job began, and at the last deadline
+    int deadlines;            // of this job that have passed
 };
+
+static int64_t cpu_ms_of(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec t = {0};
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) < 0)
+        return 0;
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+// A process that hangs uses no CPU time. One that had enough of it is not kept from working.
+static bool is_kept_from_working(struct worker *w)
+{
+    int64_t before_ms = w->cpu_ms;
+    w->cpu_ms = cpu_ms_of(w->pid);
+    return ++w->deadlines < WORKER_DEADLINES && w->cpu_ms > before_ms &&
+           w->cpu_ms - w->begin_ms < WORKER_CPU_MS;
+}
 
 // `wait`: until it is gone, and its locks of the database with it.
 static void end_process(struct worker *w, bool wait)
@@ -61,6 +82,12 @@ static void on_timer(void *ctx, uint32_t events)
     (void)events;
     if (!w->done) {
         end_process(w, false);
+        return;
+    }
+    if (is_kept_from_working(w)) {
+        log_event(LOG_LVL_INFO, "worker.kept", "cpu_ms=%d text=\"others have the CPU\"",
+                  (int)(w->cpu_ms - w->begin_ms));
+        loop_timer_set(w->timer, WORKER_DEADLINE_MS);
         return;
     }
     log_event(LOG_LVL_WARN, "worker.deadline", "seconds=%d", WORKER_DEADLINE_MS / 1000);
@@ -166,6 +193,8 @@ int worker_start(struct worker *w, const struct buf *question, int fd, worker_do
         return sent < 0 ? -1 : err_set(err, ERR_UNAVAILABLE, "", "a worker ends at once");
     w->done = done;
     w->ctx = ctx;
+    w->begin_ms = w->cpu_ms = cpu_ms_of(w->pid);
+    w->deadlines = 0;
     loop_timer_set(w->timer, WORKER_DEADLINE_MS);
     return 0;
 }

@@ -4,7 +4,8 @@
 // same table of routes, a limit of memory, a low priority, and none of the daemon's file
 // descriptors (worker_process.h). It does one job at a time, is started when there is one, and ends
 // when there was none for WORKER_IDLE_MS. A job that takes longer than WORKER_DEADLINE_MS ends with
-// its process.
+// its process, unless others have the CPU that it wants: because of its low priority it would get
+// none of its time on a node that is busy.
 #pragma once
 #include "core/os/loop.h"
 #include "http/messages/service.h"
@@ -15,6 +16,8 @@ enum {
     // The heaviest answers take 1 s on a core of their own; beside a node that is busy ten times as
     // long.
     WORKER_DEADLINE_MS = 20000,
+    WORKER_CPU_MS = 10000, // of CPU time: who had that was not kept from working
+    WORKER_DEADLINES = 6,  // at most, of one job
 };
 
 // `fd`: of the answer's body, the callee's; -1: none.

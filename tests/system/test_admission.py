@@ -72,15 +72,15 @@ def test_what_is_only_noted_stays_with_the_run(make_daemon):
 
 def test_a_run_waits_and_is_canceled_when_its_time_is_over(make_daemon):
     daemon = closed(make_daemon)
-    dry = daemon.post("/v1/runs", {**SPEC, "queue_s": 2, "dry_run": True})
+    dry = daemon.post("/v1/runs", {**SPEC, "queue_s": 10, "dry_run": True})
     assert dry.status == 200 and dry.json["admission"]["admitted"] is False and dry.json["admission"]["blockers"]
-    answer = daemon.post("/v1/runs", {**SPEC, "queue_s": 2})
+    answer = daemon.post("/v1/runs", {**SPEC, "queue_s": 10})
     assert answer.status == 202
     events = list(daemon.events(answer.json["id"]))
     assert any(run["waiting"] and "runs may start at" in run["waiting"]["text"] for _, _, run in events)
     run = daemon.wait(answer.json["id"])
     assert run["state"] == "canceled" and run["error"]["type"] == "timeout" and run["waiting"] is None
-    assert "busy for 2 s: runs may start at" in run["error"]["text"]
+    assert "busy for 10 s: runs may start at" in run["error"]["text"]
 
 
 def test_a_run_that_waits_starts_when_the_node_is_free(make_daemon, tmp_path):
@@ -181,9 +181,9 @@ def test_command_line(make_daemon):
     run = numaprobe(daemon, "run", "--size=1-4")
     assert run.returncode == 6 and "is blocked: runs may start at" in run.stderr
     assert "--wait-for-node=600 waits" in run.stderr and "admission = warn" in run.stderr
-    waited = numaprobe(daemon, "run", "--size=1-4", "--wait-for-node=1")
+    waited = numaprobe(daemon, "run", "--size=1-4", "--wait-for-node=10")
     assert waited.returncode == 1 and "waiting for the node: runs may start at" in waited.stderr
-    assert "busy for 1 s" in waited.stderr
+    assert "busy for 10 s" in waited.stderr
     assert "outside_hours" in numaprobe(daemon, "doctor").stdout
     free = make_daemon(fake_bench_env())
     avail = numaprobe(free, "avail")

@@ -191,6 +191,36 @@ def test_a_worker_that_hangs(reader):
     assert worker(reader) not in (None, pid)
 
 
+def begun_and_stopped(reader):
+    """A request of which the worker has done a part, and the worker, which is stopped."""
+    def used_ns():
+        return int(pathlib.Path(f"/proc/{pid}/schedstat").read_text().split()[0])
+    for turn in range(100):
+        pid = stop_worker(reader)
+        first = ask(reader, different(turn))
+        all_served(reader)
+        before = used_ns()
+        os.kill(pid, signal.SIGCONT)
+        while used_ns() < before + 2_000_000 and not answered([first]):
+            pass
+        os.kill(pid, signal.SIGSTOP)
+        until(lambda: re.search(r"\) T ", pathlib.Path(f"/proc/{pid}/stat").read_text()))
+        all_served(reader)
+        if not answered([first]):
+            return first, pid
+        assert read_answer(first)[0] == 200
+        os.kill(pid, signal.SIGCONT)
+    return pytest.fail("it was always done already")
+
+
+def test_a_worker_that_others_keep_from_working(reader):
+    """A busy node is no reason to give up: what counts beyond 20 s is its CPU time."""
+    first, pid = begun_and_stopped(reader)
+    reader.wait_for_line("event=worker.kept ")
+    os.kill(pid, signal.SIGCONT)
+    assert read_answer_later(first)[0] == 200
+
+
 def read_answer_later(s):
     assert answered([s], PATIENCE)
     return read_answer(s)

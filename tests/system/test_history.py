@@ -666,7 +666,7 @@ def test_promtool_finds_no_fault(scraped):
                                    ["test", "rules", "numaprobe.rules.test.yml"]])
 def test_alert_rules(words):
     done = subprocess.run([PROMTOOL, *words], cwd=ROOT / "docs" / "monitoring", capture_output=True,
-                          text=True, timeout=240)
+                          text=True, timeout=600)
     assert done.returncode == 0 and "SUCCESS" in done.stdout, done.stdout + done.stderr
 
 
