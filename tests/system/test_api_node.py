@@ -12,7 +12,7 @@ import time
 import pytest
 import yaml
 
-from conftest import PATIENCE, ROOT, build_dir
+from conftest import PATIENCE, ROOT, build_dir, until
 
 SYNTHETIC = "NUMANode:2 L3Cache:1 Core:2 PU:2"
 
