@@ -25,8 +25,9 @@ struct worker {
     struct loop_timer *timer; // busy: the deadline; else the end of idling
     worker_done_fn *done;     // NULL: it is not busy
     void *ctx;
-    int64_t begin_ms, cpu_ms; // CPU time of the process: when the job began, and at the last deadline
-    int deadlines;            // of this job that have passed
+    int64_t begin_ms; // CPU time of the process when the job began
+    int64_t cpu_ms;   // the same at the last deadline
+    int deadlines;    // of this job that have passed
 };
 
 static int64_t cpu_ms_of(pid_t pid)
