@@ -217,7 +217,7 @@ def on_a_terminal(daemon, words, **environment):
     primary, secondary = pty.openpty()
     shown = subprocess.Popen([f"{build_dir()}/client/numaprobe", "--url", f"http://127.0.0.1:{daemon.port}", *words],
                              stdout=secondary, stderr=subprocess.DEVNULL,
-                             env={k: v for k, v in os.environ.items() if k != "NO_COLOR"} | environment)
+                             env={k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm"} | environment)
     os.close(secondary)
     text = b""
     try:
