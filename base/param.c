@@ -543,10 +543,13 @@ static int read_setting(char *line, param_set_fn *set, void *ctx, struct err *er
 
 int param_read_file(FILE *f, param_set_fn *set, void *ctx, int *line, struct err *err)
 {
+    static const char mark[] = "\xef\xbb\xbf"; // some editors begin a file with it
     char text[PARAM_LINE_MAX + 1];
     int more = 1;
-    for (*line = 1; (more = param_next_line(f, text, err)) > 0; ++*line)
-        if (read_setting(text, set, ctx, err) < 0)
+    for (*line = 1; (more = param_next_line(f, text, err)) > 0; ++*line) {
+        bool marked = *line == 1 && str_starts(text, mark);
+        if (read_setting(text + (marked ? strlen(mark) : 0), set, ctx, err) < 0)
             return -1;
+    }
     return more;
 }

@@ -189,8 +189,17 @@ static int check_texts(const struct settings_program *program, struct err *err)
     return 0;
 }
 
-int settings_read(const struct settings_program *p, int argc, char **argv,
-                  enum settings_action *action, struct err *err)
+// An error repeats what was given, on a terminal that might obey it.
+static int make_plain(struct err *err)
+{
+    for (char *at = err->text; *at; at++)
+        if (iscntrl((unsigned char)*at))
+            *at = '?';
+    return -1;
+}
+
+static int settings_gather(const struct settings_program *p, int argc, char **argv,
+                           enum settings_action *action, struct err *err)
 {
     struct settings_line line = {p, NULL, action};
     *action = SETTINGS_RUN;
@@ -206,4 +215,10 @@ int settings_read(const struct settings_program *p, int argc, char **argv,
         settings_read_environment(p->targets, p->n, p->prefix, true, err) < 0)
         return -1;
     return read_options(&line, argc, argv, err) < 0 ? -1 : check_texts(p, err);
+}
+
+int settings_read(const struct settings_program *p, int argc, char **argv,
+                  enum settings_action *action, struct err *err)
+{
+    return settings_gather(p, argc, argv, action, err) < 0 ? make_plain(err) : 0;
 }

@@ -395,10 +395,25 @@ def test_the_contract_names_its_routes(collect):
     (["--url=ftp://%h"], "http:// or https://"), (["--url=http://node:7780"], "%h"),
     (["--node-token-file=/dev/null"], "https://"), (["--node-key=/x"], "node_certificate"), (["--every=0"], "every"),
     (["word"], "unexpected word"), (["--nope"], "nope"), (["--config=/nowhere"], "/nowhere"),
-    (["--nodes=n1\nanonymous = admin"], "nodes has a control character (0x0a)"), (["--store=\udcff"], "store is not UTF-8")])
+    (["--nodes=n1\nanonymous = admin"], "nodes has a control character (0x0a)"), (["--store=\udcff"], "store is not UTF-8"),
+    (["--every=\x1b[2J"], 'got "?[2J"')])
 def test_wrong_settings_are_refused(options, said):
     done = subprocess.run([FLEETD, *options], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2 and said in done.stderr, (done.returncode, done.stderr)
+
+
+def test_a_file_of_settings_may_begin_with_a_mark(tmp_path):
+    (tmp_path / "conf").write_bytes(b"\xef\xbb\xbfevery = 77\r\nnodes = n1")
+    done = subprocess.run([FLEETD, f"--config={tmp_path}/conf", "--print-config"], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0 and "\nevery = 77\n" in done.stdout and "\nnodes = n1\n" in done.stdout, done
+
+
+def test_what_a_request_lacks_does_not_fill_the_log(collect):
+    c = collect(3).start()
+    c.wait_up(3)
+    for n in range(3):
+        assert c.problem(f"/v1/fleet/effect?fact=kernel&from={n}&to=b")[0] == 404
+    assert "event=reading" not in c.log.read_text()
 
 
 @pytest.mark.parametrize("variable", ["STATE_DIRECTORY", "RUNTIME_DIRECTORY"])
