@@ -292,7 +292,7 @@ def test_what_nodes_do_wrong_is_said_and_others_are_not_held_up(collect):
         return {x["node"]: x for x in c.get("/v1/fleet/nodes?limit=100")["nodes"]}
     # A response may also be late on a busy machine: then this is the problem until the next one.
     for name, why in (("node01", "refused|no process"), ("node11", "503"), *((f"node{i:02}", ".") for i in (2, 3, 4, 6, 7))):
-        until(lambda name=name, why=why: re.search(why, c.node(name)["problem"]))
+        until(lambda name=name, why=why: (n := nodes().get(name)) and re.search(why, n["problem"]))
     well = {"node09", "node10", *c.fleet.names[11:]}
     said = until(lambda: (n := nodes()) and all(n[name]["received"] for name in well) and n["node05"]["outcome"] == "alien" and n)
     assert said["node05"]["other"] and said["node11"]["received"] is None, said
