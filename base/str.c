@@ -111,6 +111,13 @@ bool str_utf8_valid(const char *s, size_t n)
     return true;
 }
 
+void str_no_controls(char *s)
+{
+    for (; *s; s++)
+        if ((unsigned char)*s < ' ' || *s == '\x7f')
+            *s = '?';
+}
+
 static const char unit_letters[] = "KMGT";
 
 bool str_to_bytes(const char *s, uint64_t unit, uint64_t *bytes)

@@ -50,10 +50,7 @@ static int await(pid_t pid, int ms, int *status, struct err *err)
         rc = err_set(err, ERR_UNAVAILABLE, "", "pidfd_open: %s", strerror(errno));
     else if (poll(&end, 1, ms) != 1)
         rc = err_set(err, ERR_TIMEOUT, "", "it took more than %d ms", ms);
-    if (rc < 0)
-        kill(pid, SIGKILL); // ours and not buried: the number is still its own
-    while (waitpid(pid, status, 0) < 0 && errno == EINTR)
-        continue;
+    *status = child_end(&pid);
     return rc;
 }
 
@@ -119,14 +116,16 @@ int child_exec(pid_t *pid, char *const argv[], const struct child_fd *fds, int n
     return rc;
 }
 
-void child_end(pid_t *pid)
+int child_end(pid_t *pid)
 {
+    int status = 0;
     if (*pid > 0) {
         kill(*pid, SIGKILL); // ours and not buried: the number is still its own
-        while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
+        while (waitpid(*pid, &status, 0) < 0 && errno == EINTR)
             continue;
     }
     *pid = 0;
+    return status;
 }
 
 int child_text(const char *text, struct err *err)

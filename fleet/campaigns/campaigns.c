@@ -336,7 +336,7 @@ static void submit_nodes(struct campaign *c)
         campaign_stop(c, c->submission.failure);
         return;
     }
-    if (c->submission.pid)
+    if (c->submission.child.pid)
         return; // that of an earlier round has not ended
     if (c->plan.count[PROBE_PENDING] && !c->marking) {
         slurm_mark(c);

@@ -2,6 +2,7 @@
 // Inside this folder only: a campaign in memory (campaign.c), and how its nodes are probed
 // (probes.c).
 #pragma once
+#include "core/os/child_output.h"
 #include "core/os/loop.h"
 #include "fetch/fetch.h"
 #include "fleet/campaigns/request.h"
@@ -55,10 +56,7 @@ struct campaign {
     int64_t news;   // through Slurm: runs that were stored when facts were read last
     bool marking;   // through Slurm: that its nodes are submitted is being stored
     struct {
-        pid_t pid; // of the child that submits; 0: none
-        int pipe;
-        struct loop_watch *watch;
-        struct buf text;            // what it printed
+        struct child_output child;
         char job[24];               // of this round; "": not known
         char failure[CAMPAIGN_WHY]; // "": none
     } submission;

@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // A campaign whose runs Slurm starts. The collector contacts no node for it: a node has been probed
 // when its feed has a run of the benchmark that is newer than the round.
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "core/os/child.h"
 #include "fleet/campaigns/campaigns.h"
 #include "fleet/campaigns/parts.h"
 #include "fleet/campaigns/script.h"
 
-enum { LONGER = 2, MORE_MIN = 5 }; // the time limit of a task, beyond what is expected
+enum { LONGER = 2, MORE_MIN = 5 };    // the time limit of a task, beyond what is expected
+enum { SUBMISSION_BYTES = 16 << 10 }; // of what the child prints: one line
 
 void slurm_facts(struct campaign *c)
 {
@@ -108,52 +104,21 @@ void slurm_mark(struct campaign *c)
         }
 }
 
-static void submission_close(struct campaign *c)
+static void submission_ended(void *ctx, const struct child_output_end *end)
 {
-    loop_unwatch(c->submission.watch);
-    close(c->submission.pipe);
-    buf_free(&c->submission.text);
-    c->submission.watch = NULL;
-    c->submission.pid = 0;
-}
-
-static void submission_ended(struct campaign *c)
-{
-    int status = 0;
+    struct campaign *c = ctx;
     char line[CAMPAIGN_WHY];
-    const char *text = buf_text(&c->submission.text);
-    while (waitpid(c->submission.pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    if (status != 0)
-        text = *text == '!' ? text + 1 : "the process that submits it ended";
-    snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
-    for (char *at = line; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
-            *at = '?';
-    if (status != 0) {
-        memcpy(c->submission.failure, line, sizeof line);
+    child_output_line(end->text, line, sizeof line);
+    if (end->status != 0) {
+        snprintf(c->submission.failure, sizeof c->submission.failure, "%s",
+                 *line == '!' ? line + 1 : "the process that submits it ended");
     } else {
         snprintf(c->submission.job, sizeof c->submission.job, "%s", line);
         log_event(LOG_LVL_INFO, "campaign", "id=%lld job=%s", (long long)c->head.id, line);
     }
-    submission_close(c);
     if (!c->dropped)
         campaign_touch(c);
     campaign_release(c);
-}
-
-static void on_submission(void *ctx, uint32_t events)
-{
-    struct campaign *c = ctx;
-    char bytes[4096];
-    (void)events;
-    ssize_t got = read(c->submission.pipe, bytes, sizeof bytes);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (got > 0)
-        buf_add(&c->submission.text, bytes, (size_t)got);
-    else
-        submission_ended(c);
 }
 
 // What the child reads: the nodes that are stored as submitted, and the body of the job.
@@ -177,48 +142,29 @@ static int submission_text(struct campaign *c, int fd, struct err *err)
     return 0;
 }
 
-static int exec_submission(struct campaign *c, int in, int out)
-{
-    char program[] = "numaprobe-fleetd", option[] = "--submit", none[] = "";
-    char at_once[16], minutes[24], *path = getenv("PATH"); // where sbatch is
-    const struct child_fd fds[] = {{in, STDIN_FILENO}, {out, STDOUT_FILENO}};
-    snprintf(at_once, sizeof at_once, "%d", c->request.rules.at_once);
-    snprintf(minutes, sizeof minutes, "%" PRId64, task_minutes(c));
-    char *argv[] = {program, option, path ? path : none, c->head.name, at_once, minutes, NULL};
-    return child_exec(&c->submission.pid, argv, fds, COUNT_OF(fds), true);
-}
-
 int slurm_submit(struct campaign *c, struct err *err)
 {
-    int pair[2];
+    const struct child_output_use use = {
+        .most = SUBMISSION_BYTES, .limit_ms = -1, .session = true, .ended = submission_ended, .ctx = c};
+    char program[] = "numaprobe-fleetd", option[] = "--submit", none[] = "";
+    char at_once[16], minutes[24], *path = getenv("PATH"); // where sbatch is
     CLEANUP_FD int in = memfd_create("numaprobe-submit", MFD_CLOEXEC);
     *c->submission.job = *c->submission.failure = '\0';
     if (in < 0 || submission_text(c, in, err) < 0)
         return in < 0 ? err_sys(err, "cannot submit it") : -1;
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return err_sys(err, "cannot submit it");
-    CLEANUP_FD int ours = pair[0], theirs = pair[1];
-    if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
-        return err_sys(err, "cannot submit it");
-    c->submission.watch = loop_watch_fd(c->all->loop, ours, EPOLLIN, on_submission, c, err);
-    if (!c->submission.watch)
-        return -1;
-    errno = exec_submission(c, in, theirs);
-    if (errno) {
-        err_sys(err, "cannot submit it");
-        loop_unwatch(c->submission.watch);
-        c->submission.watch = NULL;
-        return -1;
-    }
-    c->submission.pipe = steal_fd(&ours);
+    snprintf(at_once, sizeof at_once, "%d", c->request.rules.at_once);
+    snprintf(minutes, sizeof minutes, "%" PRId64, task_minutes(c));
+    char *argv[] = {program, option, path ? path : none, c->head.name, at_once, minutes, NULL};
+    if (child_output_start(&c->submission.child, c->all->loop, &use, argv, in, err) < 0)
+        return err_prefix(err, "cannot submit it");
     c->calls++;
     return 0;
 }
 
 void slurm_submit_end(struct campaign *c)
 {
-    if (!c->submission.pid)
+    if (!c->submission.child.pid)
         return;
-    submission_close(c); // the child ends what it has begun
+    child_output_leave(&c->submission.child); // the child ends what it has begun
     c->calls--;
 }

@@ -3,29 +3,19 @@
 // the middle leaves no drain that is not logged.
 #include "fleet/collect/draining.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "core/os/child.h"
+#include "core/os/child_output.h"
 
 struct draining {
     struct loop *loop;
     struct poller *poller;
-    struct loop_timer *timer; // the end of a process that takes too long
-    struct loop_watch *watch;
-    int pipe; // -1: no process runs
-    pid_t pid;
-    struct buf text; // a line that is not whole yet
+    struct child_output child; // its text: a line that is not whole yet
     int64_t last_ms;
     char problem[INGEST_TEXT];
 };
@@ -72,107 +62,46 @@ static void take_drained(struct draining *d, char *line)
     store_drained(d, finding);
 }
 
-static void take_lines(struct draining *d)
+static void take_lines(void *ctx, struct buf *text)
 {
-    for (char *end; d->text.len && (end = memchr(d->text.data, '\n', d->text.len));) {
+    for (char *end; text->len && (end = memchr(text->data, '\n', text->len));) {
         *end = '\0';
-        take_drained(d, d->text.data);
-        buf_drop(&d->text, (size_t)(end - d->text.data) + 1);
+        take_drained(ctx, text->data);
+        buf_drop(text, (size_t)(end - text->data) + 1);
     }
 }
 
-// False: nothing more comes now.
-static bool draining_read(struct draining *d)
-{
-    char bytes[4096];
-    ssize_t got = read(d->pipe, bytes, sizeof bytes);
-    if (got <= 0)
-        return false;
-    buf_add(&d->text, bytes, (size_t)got);
-    take_lines(d);
-    return true;
-}
-
-static void draining_end(struct draining *d, const char *killed)
-{
-    int status = 0;
-    if (d->pipe < 0)
-        return;
-    loop_unwatch(d->watch);
-    d->watch = NULL;
-    if (killed)
-        kill(d->pid, SIGKILL); // and with it the program that it waits for (nodes/program.h)
-    while (waitpid(d->pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    while (draining_read(d))
-        continue; // what it had said
-    fd_cleanup(&d->pipe);
-    d->pid = 0;
-    d->last_ms = clock_mono_ms();
-    loop_timer_set(d->timer, -1);
-    if (killed)
-        draining_failed(d, "", killed);
-    else if (status != 0 && !*d->problem)
-        draining_failed(d, "", "the process that drains nodes ended");
-    buf_free(&d->text);
-}
-
-static void on_drained(void *ctx, uint32_t events)
+static void draining_ended(void *ctx, const struct child_output_end *end)
 {
     struct draining *d = ctx;
-    (void)events;
-    errno = 0;
-    if (!draining_read(d) && errno != EAGAIN && errno != EINTR)
-        draining_end(d, NULL);
-    else if (!buf_ok(&d->text) || d->text.len > DRAINING_LINE_MAX)
-        draining_end(d, "the process that drains nodes printed something else");
+    d->last_ms = clock_mono_ms();
+    if (end->late)
+        draining_failed(d, "", "Slurm took too long to drain nodes");
+    else if (!buf_ok(end->text))
+        draining_failed(d, "", "the process that drains nodes printed something else");
+    else if (end->status != 0 && !*d->problem)
+        draining_failed(d, "", "the process that drains nodes ended");
 }
 
-static void on_draining_limit(void *ctx, uint32_t events)
-{
-    (void)events;
-    draining_end(ctx, "Slurm took too long to drain nodes");
-}
-
-static int exec_draining(struct draining *d, int in, int out)
-{
-    char program[] = "numaprobe-fleetd", option[] = "--drain", none[] = "";
-    char *path = getenv("PATH"); // where scontrol is
-    const struct child_fd fds[] = {{in, STDIN_FILENO}, {out, STDOUT_FILENO}};
-    char *argv[] = {program, option, path ? path : none, NULL};
-    return child_exec(&d->pid, argv, fds, COUNT_OF(fds), false);
-}
-
+// A process that is ended takes with it the program that it waits for (nodes/program.h).
 static int draining_start(struct draining *d, const char *lines, struct err *err)
 {
-    int pair[2];
+    const struct child_output_use use = {.most = DRAINING_LINE_MAX,
+                                         .limit_ms = DRAINING_LIMIT_S * 1000,
+                                         .more = take_lines,
+                                         .ended = draining_ended,
+                                         .ctx = d};
+    char program[] = "numaprobe-fleetd", option[] = "--drain", none[] = "";
+    char *path = getenv("PATH"); // where scontrol is
+    char *argv[] = {program, option, path ? path : none, NULL};
     CLEANUP_FD int in = child_text(lines, err);
-    if (in < 0)
-        return -1;
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return err_sys(err, "pipe");
-    CLEANUP_FD int ours = pair[0], theirs = pair[1];
-    if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
-        return err_sys(err, "fcntl");
-    d->watch = loop_watch_fd(d->loop, ours, EPOLLIN, on_drained, d, err);
-    if (!d->watch)
-        return -1;
-    errno = exec_draining(d, in, theirs);
-    if (errno) {
-        err_sys(err, "starting the process that drains nodes");
-        loop_unwatch(d->watch);
-        d->watch = NULL;
-        return -1;
-    }
-    d->pipe = steal_fd(&ours);
-    loop_timer_set(d->timer, DRAINING_LIMIT_S * 1000);
-    return 0;
+    return in < 0 ? -1 : child_output_start(&d->child, d->loop, &use, argv, in, err);
 }
 
 void draining_begin(struct draining *d, const char *lines)
 {
     struct err err = {0};
-    if (d->pipe >= 0 || !*lines)
+    if (d->child.pid || !*lines)
         return;
     *d->problem = '\0';
     if (draining_start(d, lines, &err) < 0)
@@ -181,7 +110,7 @@ void draining_begin(struct draining *d, const char *lines)
 
 int64_t draining_last_ms(const struct draining *d)
 {
-    return d->pipe >= 0 ? INT64_MAX : d->last_ms;
+    return d->child.pid ? INT64_MAX : d->last_ms;
 }
 
 const char *draining_problem(const struct draining *d)
@@ -196,19 +125,19 @@ struct draining *draining_new(struct loop *loop, struct poller *p, struct err *e
         err_set(err, ERR_NO_MEMORY, "", "no memory to drain nodes");
         return NULL;
     }
-    *d = (struct draining){.loop = loop, .poller = p, .pipe = -1, .last_ms = INT64_MIN};
-    d->timer = loop_timer_new(loop, on_draining_limit, d, err);
-    if (d->timer)
-        return d;
-    free(d);
-    return NULL;
+    d->loop = loop;
+    d->poller = p;
+    d->last_ms = INT64_MIN;
+    return d;
 }
 
 void draining_free(struct draining *d)
 {
     if (!d)
         return;
-    draining_end(d, "the collector stops");
-    loop_timer_free(d->timer);
+    if (d->child.pid) {
+        child_output_stop(&d->child);
+        draining_failed(d, "", "the collector stops");
+    }
     free(d);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "fleet/collect/draining.h"
 #include "nodes/named.h"
 #include "nodes/program.h"
@@ -71,9 +72,7 @@ static void drain_all(const struct node_to_drain *list, int n)
     for (int i = 0; i < n; i++) {
         struct err err = {0};
         run_drain(&list[i], &err);
-        for (char *c = err.text; *c; c++)
-            if ((unsigned char)*c < ' ' || *c == '\x7f')
-                *c = '?';
+        str_no_controls(err.text);
         printf("%s\t%s\t%s\t%s\n", list[i].finding, list[i].node, list[i].reason, err.text);
         fflush(stdout); // what is done is said, also if the next one takes too long
     }

@@ -3,21 +3,15 @@
 // union is a walk through all of them at once.
 #include "fleet/collect/naming.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "core/os/child.h"
+#include "core/os/child_output.h"
 #include "nodes/behind.h"
 
 // What a source named.
@@ -32,11 +26,8 @@ struct reading {
 struct source {
     struct naming *naming;
     struct naming_source shown;
-    struct loop_timer *timer; // the next reading, or the end of the one that runs
-    struct loop_watch *watch;
-    int pipe; // -1: nothing is being read
-    pid_t pid;
-    struct buf text;        // what has come of it
+    struct loop_timer *timer;  // the next reading
+    struct child_output child; // reads it
     bool again;             // requested while it was being read
     int doubted;            // nodes of the last list that was not believed
     struct reading reading; // the last one that was
@@ -195,22 +186,22 @@ static void source_believe(struct source *s, struct reading *r)
 
 // Nearly each reading. Saying 10,000 names again takes 20 ms of the loop. A source that forges the
 // hash keeps only its own list as it was.
-static bool source_says_the_same(const struct source *s)
+static bool source_says_the_same(const struct source *s, const struct buf *text)
 {
-    return s->naming->said && s->shown.read_ms && s->text.len == s->reading.bytes &&
-           hash_words(s->text.data, s->text.len) == s->reading.hash;
+    return s->naming->said && s->shown.read_ms && text->len == s->reading.bytes &&
+           hash_words(text->data, text->len) == s->reading.hash;
 }
 
-static void source_use(struct source *s)
+static void source_use(struct source *s, struct buf *text)
 {
     struct reading r CLEANUP(reading_fini) = {0};
     struct err err;
     char why[NAMING_TEXT];
-    if (!buf_ok(&s->text))
+    if (!buf_ok(text))
         source_failed(s, "it names more nodes than there is memory or room for");
-    else if (source_says_the_same(s))
+    else if (source_says_the_same(s, text))
         source_is_read(s);
-    else if (reading_cut(&r, &s->text, &err) < 0)
+    else if (reading_cut(&r, text, &err) < 0)
         source_failed(s, err.text);
     else if (2 * r.n < s->shown.nodes && r.n != s->doubted) {
         snprintf(why, sizeof why,
@@ -223,111 +214,52 @@ static void source_use(struct source *s)
 }
 
 // The child's last words: "!cannot read /etc/nodes".
-static void source_refused(struct source *s)
+static void source_refused(struct source *s, const struct buf *text)
 {
     char why[NAMING_TEXT];
-    const char *text = buf_text(&s->text);
-    if (*text != '!') {
-        source_failed(s, "the process that reads it ended");
-        return;
-    }
-    snprintf(why, sizeof why, "%.*s", (int)strcspn(text + 1, "\n"), text + 1);
-    for (char *c = why; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == '\x7f')
-            *c = '?';
-    source_failed(s, why);
+    child_output_line(text, why, sizeof why);
+    source_failed(s, *why == '!' ? why + 1 : "the process that reads it ended");
 }
 
-static void end_reading(struct source *s, const char *killed)
+static void reading_ended(void *ctx, const struct child_output_end *end)
 {
-    int status = 0;
-    loop_unwatch(s->watch);
-    s->watch = NULL;
-    fd_cleanup(&s->pipe);
-    if (killed)
-        kill(s->pid, SIGKILL);
-    while (waitpid(s->pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    s->pid = 0;
-    if (killed)
-        source_failed(s, killed);
-    else if (status != 0)
-        source_refused(s);
+    struct source *s = ctx;
+    if (end->late)
+        source_failed(s, "reading it took longer than it may");
+    else if (end->status != 0)
+        source_refused(s, end->text);
     else
-        source_use(s);
-    buf_free(&s->text);
+        source_use(s, end->text);
     if (s->again)
         loop_timer_set(s->timer, 0);
     s->again = false;
 }
 
-static void on_names(void *ctx, uint32_t events)
+static int start_reading(struct source *s, struct err *err)
 {
-    struct source *s = ctx;
-    char bytes[16384];
-    (void)events;
-    ssize_t got = read(s->pipe, bytes, sizeof bytes);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (got > 0 && s->text.len + (size_t)got <= NAMING_BYTES_MAX)
-        buf_add(&s->text, bytes, (size_t)got);
-    else if (got > 0)
-        buf_fail(&s->text);
-    else
-        end_reading(s, NULL);
-}
-
-// ---- Starting a child ---------------------------------------------------------------------------
-
-static int exec_reading(struct source *s, int out)
-{
-    const struct fleetd_config *c = s->naming->c;
-    struct fleetd_config *copy = malloc(sizeof *copy); // exec wants words that it may change
+    const struct child_output_use use = {.most = NAMING_BYTES_MAX,
+                                         .limit_ms = NAMING_LIMIT_MS,
+                                         .ended = reading_ended,
+                                         .ctx = s};
+    CLEANUP_MEM struct fleetd_config *c = malloc(sizeof *c); // exec wants words that it may change
+    CLEANUP_MEM char *source = strdup(s->shown.source);
     char program[] = "numaprobe-fleetd", option[] = "--naming", none[] = "";
     char *path = getenv("PATH"); // where sinfo is
-    const struct child_fd fds[] = {{out, STDOUT_FILENO}};
-    if (!copy)
-        return ENOMEM;
-    *copy = *c;
-    char *source = strdup(s->shown.source);
+    if (!c || !source)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to read it");
+    *c = *s->naming->c;
     char *argv[] = {program,
                     option,
                     source,
-                    copy->groups_file,
-                    copy->group_command,
-                    copy->node_ca,
-                    copy->node_certificate,
-                    copy->node_key,
-                    copy->node_token_file,
+                    c->groups_file,
+                    c->group_command,
+                    c->node_ca,
+                    c->node_certificate,
+                    c->node_key,
+                    c->node_token_file,
                     path ? path : none,
                     NULL};
-    int failure = source ? child_exec(&s->pid, argv, fds, COUNT_OF(fds), false) : ENOMEM;
-    free(source);
-    free(copy);
-    return failure;
-}
-
-static int start_reading(struct source *s, struct err *err)
-{
-    int pair[2];
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return err_sys(err, "pipe");
-    CLEANUP_FD int ours = pair[0], theirs = pair[1];
-    if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
-        return err_sys(err, "fcntl");
-    s->watch = loop_watch_fd(s->naming->loop, ours, EPOLLIN, on_names, s, err);
-    if (!s->watch)
-        return -1;
-    errno = exec_reading(s, theirs);
-    if (errno) {
-        err_sys(err, "starting a child that reads it");
-        loop_unwatch(s->watch);
-        s->watch = NULL;
-        return -1;
-    }
-    s->pipe = steal_fd(&ours);
-    loop_timer_set(s->timer, NAMING_LIMIT_MS);
-    return 0;
+    return child_output_start(&s->child, s->naming->loop, &use, argv, -1, err);
 }
 
 static void on_source_timer(void *ctx, uint32_t events)
@@ -335,9 +267,7 @@ static void on_source_timer(void *ctx, uint32_t events)
     struct source *s = ctx;
     struct err err;
     (void)events;
-    if (s->pipe >= 0)
-        end_reading(s, "reading it took longer than it may");
-    else if (start_reading(s, &err) < 0)
+    if (start_reading(s, &err) < 0)
         source_failed(s, err.text);
 }
 
@@ -347,7 +277,7 @@ static int naming_open_source(struct naming *n, int i, struct err *err)
 {
     struct source *s = &n->list[i];
     s->naming = n;
-    s->pipe = s->doubted = -1;
+    s->doubted = -1;
     s->shown.source = n->texts[i];
     s->timer = loop_timer_new(n->loop, on_source_timer, s, err);
     return s->timer ? 0 : -1;
@@ -384,8 +314,7 @@ void naming_free(struct naming *n)
 {
     for (int i = 0; n && i < n->n; i++) {
         struct source *s = &n->list[i];
-        if (s->pipe >= 0)
-            end_reading(s, "the collector stops");
+        child_output_stop(&s->child);
         loop_timer_free(s->timer);
         reading_fini(&s->reading);
     }
@@ -395,7 +324,7 @@ void naming_free(struct naming *n)
 void naming_again(struct naming *n)
 {
     for (int i = 0; i < n->n; i++)
-        if (n->list[i].pipe >= 0)
+        if (n->list[i].child.pid)
             n->list[i].again = true;
         else
             loop_timer_set(n->list[i].timer, 0);
