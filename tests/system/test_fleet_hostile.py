@@ -18,6 +18,7 @@ from conftest import PATIENCE, until
 from postgresql import make_postgresql  # noqa: F401 (a fixture)
 from test_fleet_campaigns import begin, ended, send
 from test_fleetd import FLEETD, collect  # noqa: F401 (a fixture)
+from test_storage import faked_clock, needs_faketime, set_clock
 
 NAME = "evil"
 FINAL = {"failed", "succeeded", "canceled"}
@@ -143,6 +144,40 @@ def test_a_cancellation_that_is_refused_is_requested_again(beside, evil):
     assert send(c, f"/v1/fleet/campaigns/{number}/cancel")[0] == 200
     done = ended(c, number)
     assert done["node_states"][0]["state"] == "skipped" and len(cancels) == 2, (done, cancels)
+
+
+@needs_faketime
+@pytest.mark.parametrize("cancelled", [False, True])
+@pytest.mark.parametrize("limit_s, later", [(60, "+1h"), (10**12, "+5h")])
+def test_a_run_that_does_not_end_is_given_up(beside, evil, tmp_path, monkeypatch, limit_s, later, cancelled):
+    """Its limit as the node says it, 4 hours at most; both clocks of the collector are moved."""
+    environment = faked_clock(tmp_path)
+    evil.respond["POST /v1/runs"] = lambda q: (202, run_of("running", plan={"timeout_s": limit_s}), {})
+    evil.respond["/v1/runs/1"] = lambda q: (200, run_of("running", plan={"timeout_s": limit_s}), {})
+    evil.respond["POST /v1/runs/1/cancel"] = lambda q: (200, run_of("running"), {})
+    with monkeypatch.context() as m:
+        for name in ("LD_PRELOAD", "FAKETIME_TIMESTAMP_FILE", "FAKETIME_NO_CACHE"):
+            m.setenv(name, environment[name])
+        c = beside()
+    until(lambda: c.status()["states"]["up"] == 3)
+    number = begin(c, nodes=NAME)
+    until(lambda: evil.requests("GET", "/v1/runs/1"))
+    if cancelled:
+        assert send(c, f"/v1/fleet/campaigns/{number}/cancel")[0] == 200
+        until(lambda: evil.requests("POST", "/v1/runs/1/cancel"))
+    set_clock(tmp_path, later)
+    (node,) = ended(c, number)["node_states"]
+    said = ("skipped", "has not ended after it was cancelled") if cancelled else ("failed", "has not ended within its time limit")
+    assert node["state"] == said[0] and said[1] in node["why"], node
+
+
+@pytest.mark.parametrize("date, skew_ms", [("Tue, 01 Jan 2222 00:00:00 GMT", 2**31 - 1), ("Fri, 01 Jan 1971 00:00:00 GMT", 1 - 2**31)])
+def test_a_clock_that_is_decades_off_is_weeks_off(beside, evil, date, skew_ms):
+    """What is kept of it is a number of 32 bits."""
+    evil.respond["/v1/feed"] = lambda q: (200, page(int(q["after"][0])), {"Date": date})
+    c = beside()
+    found = until(lambda: (n := c.node(NAME))["skew_ms"] and n)
+    assert found["skew_ms"] == skew_ms and found["clock_wrong"], found
 
 
 def test_a_run_of_ages_does_not_use_up_a_budget(beside, evil):

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many runs a node may send: so many at once, beyond them a rate, whether it is contacted or
+// sends its pages itself.
+#include "tests/unit/tap.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "fleet/collect/parts.h"
+#include "fleet/collect/poller.h"
+
+// SPARE: what the rate adds while a test runs, in pages.
+enum { EVERY_S = 60, MANY = 10 * RUNS_AT_ONCE / PAGE_RUNS, SPARE = 4 };
+static const int64_t day_ms = 86400 * 1000;
+
+static struct fleetd_config config = {.every_s = EVERY_S, .push_every_s = EVERY_S};
+static struct poller poller;
+static struct err err;
+
+// Pages of a node that has always more, until the next one is not requested at once.
+static int pages_at_once(struct polled *n, int runs)
+{
+    const struct ingest_report page = {.kind = INGEST_STORED,
+                                       .of = INGEST_PAGE,
+                                       .outcome = FLEET_STORED,
+                                       .more = true,
+                                       .stored = runs};
+    int pages = 0;
+    do
+        node_stored(n, &page);
+    while (++pages < MANY && n->due_ms <= clock_mono_ms());
+    return pages;
+}
+
+static void check_pages(int got, int runs, const char *what)
+{
+    int pages = runs / PAGE_RUNS;
+    CHECK(got >= pages && got <= pages + SPARE, "%s: %d pages, not %d", what, pages, got);
+}
+
+static void test_contacted(void)
+{
+    struct polled *n = polled_new(&poller, "n1", 0), *empty = polled_new(&poller, "n2", 0);
+    CHECK(n && empty, "two nodes");
+    check_pages(pages_at_once(n, PAGE_RUNS), RUNS_AT_ONCE, "at once");
+    CHECK(n->due_ms > clock_mono_ms(), "the next page is requested an interval later");
+    check_pages(pages_at_once(n, PAGE_RUNS), 0, "no more at once");
+    n->allowance_ms -= day_ms;
+    check_pages(pages_at_once(n, PAGE_RUNS), RUNS_PER_DAY, "a day later");
+    n->allowance_ms -= 365 * day_ms;
+    check_pages(pages_at_once(n, PAGE_RUNS), RUNS_AT_ONCE, "a year later no more than at first");
+    check_pages(pages_at_once(empty, 0), RUNS_AT_ONCE, "pages without runs count too");
+    free(n);
+    free(empty);
+}
+
+// Nothing is stored here. So a push that is within the limit fails for another reason.
+static void test_pushes(void)
+{
+    struct polled *n = polled_new(&poller, "n1", 0);
+    struct buf body = BUF_INIT;
+    int pushes = 0;
+    n->pushes = true;
+    poller.nodes = &n;
+    poller.n = 1;
+    while (poller_push(&poller, "n1", &body, &err) < 0 && err.code == ERR_UNAVAILABLE &&
+           pushes < RUNS_AT_ONCE)
+        pushes++;
+    CHECK(pushes > 0 && pushes < RUNS_AT_ONCE, "%d pages are taken, without a run in them", pushes);
+    CHECK(err.code == ERR_TOO_MANY && strstr(err.text, "43200 a day"), "then: %s", err.text);
+    poller.n = 0;
+    free(n);
+}
+
+static void ignore_report(void *ctx, const struct ingest_report *r)
+{
+    (void)ctx;
+    (void)r;
+}
+
+static void ignore_end(void *ctx, const char *suspect)
+{
+    (void)ctx;
+    (void)suspect;
+}
+
+static void ignore_search(void *ctx, uint32_t events)
+{
+    (void)ctx;
+    (void)events;
+}
+
+// In place of the process that stores.
+static int wait_for_end(void)
+{
+    char byte;
+    while (read(INGEST_FD, &byte, sizeof byte) > 0)
+        continue;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct ingest_store store = {.where = "none"};
+    const struct ingest_user user = {ignore_report, ignore_end, NULL};
+    if (argc > 1 && strcmp(argv[1], "--ingest") == 0)
+        return wait_for_end();
+    poller.c = &config;
+    poller.loop = loop_new(&err);
+    poller.timer = poller.loop ? loop_timer_new(poller.loop, ignore_search, &poller, &err) : NULL;
+    poller.ingest = poller.timer ? ingest_new(poller.loop, &store, &user, &err) : NULL;
+    CHECK(poller.ingest, "a poller: %s", err.text);
+    if (!poller.ingest)
+        return tap_done();
+    test_contacted();
+    test_pushes();
+    ingest_free(poller.ingest);
+    loop_timer_free(poller.timer);
+    loop_free(poller.loop);
+    return tap_done();
+}
