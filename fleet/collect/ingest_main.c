@@ -324,6 +324,7 @@ static void take_ack(struct gathered *g, const struct fleet_ack *a)
     g->report.stored = a->stored;
     g->report.others = a->others;
     g->report.lost = a->lost;
+    g->report.unkept = a->unkept;
     memcpy(g->report.other, a->other, sizeof g->report.other);
 }
 

@@ -63,6 +63,7 @@ struct ingest_report {
     bool more, opened;  // opened: the store could be opened, and failed later
     int stored, others; // runs
     int64_t lost;       // of a collector: struct fleet_ack
+    int unkept;         // of STORED: struct fleet_ack
     int64_t run;
     int64_t next, at_ms, newest_ms; // at: received; newest: measured, of the page's runs
     char node[64], other[64], history[40], hash[65], version[32];

@@ -124,6 +124,16 @@ static void note_lost(struct polled *n, int64_t lost)
     n->lost = lost;
 }
 
+// Once for each node: a hostile one labels every run. Of a collector, once for all behind it.
+static void note_unkept(struct polled *n, int unkept)
+{
+    if (unkept && !n->unkept)
+        log_event(LOG_LVL_WARN, "archive.limit",
+                  "name=%s text=\"a node has %d runs in the archive: its labels add no more\"",
+                  n->name, FLEET_LABELLED_MAX);
+    n->unkept |= unkept > 0;
+}
+
 void node_stored(struct polled *n, const struct ingest_report *r)
 {
     struct poller *p = n->poller;
@@ -149,6 +159,7 @@ void node_stored(struct polled *n, const struct ingest_report *r)
     snprintf(n->version, sizeof n->version, "%s", r->version);
     if (r->newest_ms > n->newest_ms)
         n->newest_ms = r->newest_ms;
+    note_unkept(n, r->unkept);
     node_event(n, NODE_RESPONDED);
     bool soon =
         r->outcome == FLEET_STORED ? r->more : again[r->outcome] && n->repeats < REPEATS_MAX;

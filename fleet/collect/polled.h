@@ -57,6 +57,7 @@ struct polled {
     char behind[64];      // the collector from which its runs come; it is never contacted. "": none
     bool twice;           // it is also behind a collector, or behind two
     int64_t lost;         // of a collector: runs that it had deleted before they were read
+    bool unkept;          // its labels archive no more runs: it has FLEET_LABELLED_MAX
     struct pushed push;   // of its last page, if it does
     bool too_old;         // its daemon does not know the feed, or not as the collector needs it
     char why[POLLER_WHY]; // why its last request failed; "": it did not

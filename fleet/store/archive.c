@@ -33,11 +33,38 @@ static int want_run(struct fleet_store *s, const struct fleet_row *row, int64_t 
         in, COUNT_OF(in), err);
 }
 
+static int count_row(void *ctx, const struct fleet_cell *row, struct err *err)
+{
+    (void)err;
+    *(int64_t *)ctx = row[0].i;
+    return 0;
+}
+
+// A label is the node's own word. 1: it may add a run to the archive; 0: it may not; -1.
+static int label_counts(struct fleet_store *s, int node, struct err *err)
+{
+    static const char sql[] = "SELECT count(*) FROM archive WHERE node = $1";
+    struct book_node *n = &s->book.node[node - 1];
+    int64_t rows = 0;
+    if (!n->archived) {
+        if (s->engine->query(s->db, sql, &CELL_I(node), 1, count_row, &rows, err) < 0)
+            return -1;
+        n->archived = 1 + (int)(rows < FLEET_LABELLED_MAX ? rows : FLEET_LABELLED_MAX);
+    }
+    if (n->archived > FLEET_LABELLED_MAX) {
+        s->n_unkept++;
+        return 0;
+    }
+    n->archived++;
+    return 1;
+}
+
 int archive_row(struct fleet_store *s, const struct fleet_row *row, struct err *err)
 {
-    if (s->archive == FLEET_ARCHIVE_NONE || (s->archive == FLEET_ARCHIVE_KEPT && !*row->label))
-        return 0;
-    return want_run(s, row, row->received_ms, err);
+    int wanted = s->archive == FLEET_ARCHIVE_ALL;
+    if (s->archive == FLEET_ARCHIVE_KEPT && *row->label)
+        wanted = label_counts(s, row->node, err);
+    return wanted > 0 ? want_run(s, row, row->received_ms, err) : wanted;
 }
 
 struct cited_rows {
@@ -230,13 +257,6 @@ int fleet_store_archive_get(struct fleet_store *s, const char *node, int64_t seq
                    a.state == ARCHIVE_WANTED ? "" : a.why);
 }
 
-static int changed_row(void *ctx, const struct fleet_cell *row, struct err *err)
-{
-    (void)err;
-    *(int64_t *)ctx = row[0].i;
-    return 0;
-}
-
 int64_t fleet_store_archive_retain(struct fleet_store *s, int64_t before_ms, struct err *err)
 {
     static const char old[] = "SELECT count(*) FROM archive WHERE state = 1 AND due_ms < $1";
@@ -245,6 +265,8 @@ int64_t fleet_store_archive_retain(struct fleet_store *s, int64_t before_ms, str
     int64_t n = 0;
     if (fleet_begin(s, err) < 0)
         return -1;
-    int rc = s->engine->query(s->db, old, &in, 1, changed_row, &n, err);
+    for (int i = 0; i < s->book.nodes.n; i++)
+        s->book.node[i].archived = 0;
+    int rc = s->engine->query(s->db, old, &in, 1, count_row, &n, err);
     return fleet_end(s, rc < 0 ? -1 : fleet_exec(s, sql, &in, 1, err), err) < 0 ? -1 : n;
 }

@@ -19,6 +19,7 @@ struct fleet_store {
     bool changed;                     // something else than places
     struct buf json;
     int archive; // enum fleet_archive: what is wanted of the runs that are stored
+    int n_unkept; // rows that were not archived, because their node has too many
 };
 
 // As fleet_store_open(), also a database into which a history is being moved.

@@ -208,9 +208,12 @@ static int feeds_flush(struct fleet_store *s, struct err *err)
 static int put_pages(struct fleet_store *s, const struct fleet_page *pages, int n,
                      struct fleet_ack *acks, struct err *err)
 {
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        s->n_unkept = 0;
         if ((pages[i].collector ? put_collected : put_page)(s, &pages[i], &acks[i], err) < 0)
             return -1;
+        acks[i].unkept = s->n_unkept;
+    }
     return rows_flush(s, err) < 0 || feeds_flush(s, err) < 0 ? -1 : 0;
 }
 

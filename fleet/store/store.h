@@ -95,6 +95,7 @@ struct fleet_ack {
     int others;     // runs that were left out, because they are of another node
     char other[64]; // the twin's name; what an alien calls itself; the name before RENAMED
     int64_t lost;   // of a collector, ever: runs that it had deleted before they were read
+    int unkept;     // runs with a label that are not archived: their node has FLEET_LABELLED_MAX
 };
 
 // One transaction for all pages; of one node several, in order. acks[i] says what became of page i.

@@ -133,6 +133,50 @@ static void test_archive(void)
           "a limit: %s", err.text);
 }
 
+static int count_wanted_run(void *ctx, const struct fleet_wanted_run *w, struct err *e)
+{
+    (void)e;
+    *(int *)ctx += strcmp(w->node, "w2") == 0;
+    return 0;
+}
+
+static int wanted_of_w2(void)
+{
+    int n = 0;
+    return fleet_store_archive_wanted(s, INT64_MAX, 2 * FLEET_LABELLED_MAX, count_wanted_run, &n,
+                                      &err) < 0
+               ? -1
+               : n;
+}
+
+// A node that labels all of its runs, and later a finding that cites one of the last.
+static void test_archive_limit(void)
+{
+    enum { PAGE = 500, MORE = 10 };
+    int unkept = 0;
+    fleet_store_archives(s, FLEET_ARCHIVE_KEPT);
+    for (int64_t last = 0; last < FLEET_LABELLED_MAX + MORE;) {
+        struct maker m = maker_at("w2", "a4c2", last, last + PAGE);
+        m.label = "mine";
+        m.metrics = 1;
+        if (m.last > FLEET_LABELLED_MAX + MORE)
+            m.last = FLEET_LABELLED_MAX + MORE;
+        struct fleet_ack ack = made_page_put(s, &m, &err);
+        unkept += ack.unkept;
+        last = ack.outcome == FLEET_STORED ? ack.next : INT64_MAX;
+    }
+    CHECK_INT(unkept, MORE, "labels archive no more runs than a node may have");
+    CHECK_INT(wanted_of_w2(), FLEET_LABELLED_MAX, "and the others are wanted");
+    struct maker next = maker_at("w3", "a4c3", 0, 2);
+    next.label = "mine";
+    CHECK_INT(made_page_put(s, &next, &err).unkept, 0, "another node is not affected");
+    const int64_t last = FLEET_LABELLED_MAX + MORE + 2; // the node's number of it
+    const struct fleet_cited_runs cited = {"w2", &last, 1, 0};
+    CHECK_INT(fleet_store_archive_want(s, &cited, 1, &err), 0, "a finding cites one: %s", err.text);
+    CHECK_INT(wanted_of_w2(), FLEET_LABELLED_MAX + 1, "which is wanted all the same");
+    fleet_store_archives(s, FLEET_ARCHIVE_NONE);
+}
+
 static int say_campaign(void *ctx, const struct fleet_campaign *c, struct err *e)
 {
     (void)e;
@@ -235,6 +279,7 @@ static void run_scenarios(const char *where)
 {
     test_documents();
     test_archive();
+    test_archive_limit();
     test_campaigns();
     test_reader(where);
 }
