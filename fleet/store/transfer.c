@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small tables go in one transaction, row by row: which tables there are, and their columns, says
-// the file itself. Runs follow node by node, as many nodes in a transaction as make it worth while.
+// the file itself. Runs follow in the order of their arrival, as many in a transaction as make it
+// worth while, and whole runs node by node.
 #include "fleet/store/transfer.h"
 
 #include <math.h>
@@ -16,7 +17,7 @@
 enum {
     TRANSFER_TABLES = 32,
     TRANSFER_ROWS = 2000,   // given to the engine at once
-    TRANSFER_COMMIT = 5000, // rows in a transaction, or one node's
+    TRANSFER_COMMIT = 5000, // numbers of arrivals in a transaction, or one node's whole runs
 };
 
 struct transfer_sum {
@@ -39,7 +40,6 @@ struct transfer {
     int n_rows;
     float *values;
     size_t n_values, room;
-    int64_t in_transaction;
     fleet_transfer_fn *progress;
     void *ctx;
     struct fleet_transfer state;
@@ -184,7 +184,8 @@ static int transfer_first(struct transfer *t, int64_t version, bool *done, struc
     if (moving < 0 && nodes)
         return own_history(err);
     return transfer_clear(t, err) < 0 || tables_copy(t, 0, err) < 0 ||
-                   transfer_meta_set(t->to, "moved", 0, err) < 0
+                   transfer_meta_set(t->to, "moved", 0, err) < 0 ||
+                   transfer_meta_set(t->to, "moved_nodes", 0, err) < 0
                ? -1
                : transfer_meta_set(t->to, "moving", version, err);
 }
@@ -203,7 +204,6 @@ static int transfer_put(struct transfer *t, struct err *err)
     }
     t->n_rows = 0;
     t->n_values = 0;
-    t->in_transaction += n;
     if (n && t->to->engine->put_rows(t->to->db, t->rows, n, err) < 0)
         return -1;
     transfer_moved(t, n);
@@ -251,18 +251,25 @@ static int transfer_read_runs(struct fleet_store *s, int node, int nodes, fleet_
     return s->engine->read(s->db, &r, fn, ctx, err);
 }
 
-// Nodes from `first` on; *next: the first one that is left.
-static int copy_nodes(struct transfer *t, int first, int nodes, int *next, struct err *err)
+// A collector above that reads a feed from its start reads runs in the order of their arrival: they
+// are written in this order too. *moved: the last one.
+static int copy_arrivals(struct transfer *t, int64_t *moved, bool *more, struct err *err)
 {
-    t->in_transaction = 0;
-    for (*next = first; *next <= nodes && t->in_transaction < TRANSFER_COMMIT; ++*next)
-        if (transfer_read_runs(t->from, *next, nodes, copy_row_of_run, t, err) < 0 ||
-            tables_copy(t, *next, err) < 0)
-            return -1;
-    return transfer_put(t, err) < 0 ? -1 : transfer_meta_set(t->to, "moved", *next - 1, err);
+    static const char sql[] = "SELECT coalesce(min(arrival), 0) FROM run WHERE arrival > $1";
+    int64_t next = 0;
+    if (transfer_query(t->from, sql, &CELL_I(*moved), 1, transfer_number, &next, err) < 0)
+        return -1;
+    *more = next > 0;
+    if (!*more)
+        return 0;
+    *moved = next + TRANSFER_COMMIT - 1;
+    return t->from->engine->arrivals(t->from->db, next - 1, *moved, copy_row_of_run, t, err) < 0 ||
+                   transfer_put(t, err) < 0
+               ? -1
+               : transfer_meta_set(t->to, "moved", *moved, err);
 }
 
-static int copy_runs(struct transfer *t, int nodes, struct err *err)
+static int copy_runs(struct transfer *t, struct err *err)
 {
     const struct fleet_engine *e = t->to->engine;
     int64_t moved;
@@ -270,9 +277,29 @@ static int copy_runs(struct transfer *t, int nodes, struct err *err)
         transfer_query(t->to, "SELECT count(*) FROM run", NULL, 0, transfer_number, &t->state.done,
                        err) < 0)
         return -1;
-    for (int next = (int)moved + 1; next <= nodes;)
+    for (bool more = true; more;)
         if (e->begin(t->to->db, true, err) < 0 ||
-            e->end(t->to->db, copy_nodes(t, next, nodes, &next, err), err) < 0)
+            e->end(t->to->db, copy_arrivals(t, &moved, &more, err), err) < 0)
+            return -1;
+    return 0;
+}
+
+// What is large beside the runs: node by node.
+static int copy_node(struct transfer *t, int node, struct err *err)
+{
+    return tables_copy(t, node, err) < 0 ? -1
+                                         : transfer_meta_set(t->to, "moved_nodes", node, err);
+}
+
+static int copy_nodes(struct transfer *t, int nodes, struct err *err)
+{
+    const struct fleet_engine *e = t->to->engine;
+    int64_t moved;
+    if (transfer_meta_get(t->to, "moved_nodes", &moved, err) < 0)
+        return -1;
+    for (int node = moved < 0 ? 1 : (int)moved + 1; node <= nodes; node++)
+        if (e->begin(t->to->db, true, err) < 0 ||
+            e->end(t->to->db, copy_node(t, node, err), err) < 0)
             return -1;
     return 0;
 }
@@ -382,7 +409,7 @@ static int transfer_conclude(struct transfer *t, int nodes, int64_t version, str
     if (transfer_compare(t, nodes, err) < 0 ||
         transfer_meta_get(t->from, "arrived", &arrived, err) < 0 ||
         transfer_meta_set(t->to, "arrived", arrived, err) < 0 ||
-        fleet_exec(t->to, "DELETE FROM meta WHERE name IN ('moving', 'moved')", NULL, 0, err) < 0)
+        fleet_exec(t->to, "DELETE FROM meta WHERE name IN ('moving', 'moved', 'moved_nodes')", NULL, 0, err) < 0)
         return -1;
     return transfer_meta_set(t->to, "runs", t->state.all / 2, err) < 0
                ? -1
@@ -413,7 +440,7 @@ static int transfer_run(struct transfer *t, struct err *err)
         tables_find(t, err) < 0 || e->begin(t->to->db, true, err) < 0 ||
         e->end(t->to->db, transfer_first(t, version, &done, err), err) < 0)
         return -1;
-    if (!done && copy_runs(t, (int)nodes, err) < 0)
+    if (!done && (copy_runs(t, err) < 0 || copy_nodes(t, (int)nodes, err) < 0))
         return -1;
     if (e->begin(t->to->db, true, err) < 0)
         return -1;

@@ -49,6 +49,14 @@ def views(collector):
     return [{k: v for k, v in collector.get(p).items() if k != "evaluated"} for p in paths]
 
 
+def written_by_arrival(server):
+    """Whether the runs lie in the order of their arrival in each month: who reads the feed reads the blocks one after the other."""
+    months = {}
+    for month, arrival in server.rows("SELECT tableoid, arrival FROM run ORDER BY tableoid, ctid"):
+        months.setdefault(month, []).append(int(arrival))
+    return months and all(of == sorted(of) for of in months.values())
+
+
 def test_every_table_is_moved(history, make_postgresql):  # noqa: F811
     server = make_postgresql()
     with sqlite3.connect(history.file) as db:
@@ -64,6 +72,7 @@ def test_the_moved_history_gives_the_same(history, make_postgresql):  # noqa: F8
     done = move(history.file, server)
     assert done.returncode == 0 and f"store = {server.uri}" in done.stdout, (done.stdout, done.stderr)
     assert server.rows("SELECT count(*), count(DISTINCT (feed, seq)) FROM run") == [(str(2 * NODES * RUNS),) * 2]
+    assert written_by_arrival(server)
     again = move(history.file, server)
     assert again.returncode == 0, again.stderr
     history.start()
@@ -106,6 +115,7 @@ def test_a_move_that_is_killed_continues(history, make_postgresql):  # noqa: F81
     done = move(history.file, server)
     assert done.returncode == 0, done.stderr
     assert server.rows("SELECT count(*), count(DISTINCT (feed, seq)) FROM run") == [(str(2 * NODES * RUNS),) * 2]
+    assert written_by_arrival(server)
 
 
 def test_a_move_notices_what_it_must_not_do(history, make_postgresql, tmp_path):  # noqa: F811
@@ -126,7 +136,7 @@ def test_a_move_notices_what_it_must_not_do(history, make_postgresql, tmp_path):
     damaged = move(history.file, server)
     assert damaged.returncode == 1 and "history of its own" in damaged.stderr, damaged.stderr
     server.rows("INSERT INTO meta SELECT 'moving', value FROM meta WHERE name = 'version'")
-    server.rows(f"INSERT INTO meta VALUES ('moved', {NODES})")
+    server.rows(f"INSERT INTO meta VALUES ('moved', {2**60}), ('moved_nodes', {NODES})")
     damaged = move(history.file, server)
     assert damaged.returncode == 1 and "table run is not the same" in damaged.stderr, damaged.stderr
     assert move(history.file, server).returncode == 0, "it begins anew"
