@@ -284,6 +284,13 @@ static void put_drained(struct ingest_process *p, struct gathered *g, const char
         refuse_stored(g, &err);
 }
 
+static void put_owners(struct ingest_process *p, struct gathered *g, const char *body, size_t n)
+{
+    struct err err = {0};
+    if (fleet_store_owners(p->store, body, n, &err) < 0)
+        refuse_stored(g, &err);
+}
+
 static void gather_item(struct ingest_process *p, const struct ingest_head *head, const char *body)
 {
     struct gathered *g = &p->list[p->n++];
@@ -306,6 +313,8 @@ static void gather_item(struct ingest_process *p, const struct ingest_head *head
         put_judgement(p, g, body, head->bytes);
     else if (head->kind == INGEST_MARK)
         put_mark(p, g, body, head->bytes);
+    else if (head->kind == INGEST_OWNERS)
+        put_owners(p, g, body, head->bytes);
     else if (head->kind == INGEST_DRAINED)
         put_drained(p, g, body, head->bytes);
     else if (head->kind == INGEST_CAMPAIGN) {

@@ -20,6 +20,7 @@ enum ingest_kind {
     INGEST_PAGE,
     INGEST_FACTS,
     INGEST_GONE,
+    INGEST_OWNERS, // the list of fleet_store_owners()
     INGEST_CAMPAIGN,
     INGEST_WHOLE,
     INGEST_JUDGED,  // a judgement (judged_wire.h)

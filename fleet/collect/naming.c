@@ -21,6 +21,7 @@ struct reading {
     uint64_t hash;
     struct named_node *list;
     int n;
+    int used; // of them, the first ones: all, unless there is no room for all sources
 };
 
 struct source {
@@ -89,47 +90,83 @@ static const char *union_next(const struct naming *n, const int *at)
     const char *first = NULL;
     for (int i = 0; i < n->n; i++) {
         const struct reading *r = &n->list[i].reading;
-        if (at[i] < r->n && (!first || strcmp(r->list[at[i]].name, first) < 0))
+        if (at[i] < r->used && (!first || strcmp(r->list[at[i]].name, first) < 0))
             first = r->list[at[i]].name;
     }
     return first;
 }
 
-// *left_out: the first name that there is no room for; NULL: there is none.
-static int union_make(const struct naming *n, struct naming_node *out, int room,
-                      const char **left_out)
+// *whole: there was room for all names.
+static int union_make(const struct naming *n, struct naming_node *out, int room, bool *whole)
 {
     int at[FLEETD_SOURCES_MAX] = {0}, count = 0;
     for (const char *name; count < room && (name = union_next(n, at)); count++) {
         out[count].sources = 0;
         for (int i = 0; i < n->n; i++) {
             const struct reading *r = &n->list[i].reading;
-            for (; at[i] < r->n && strcmp(r->list[at[i]].name, name) == 0; at[i]++)
+            for (; at[i] < r->used && strcmp(r->list[at[i]].name, name) == 0; at[i]++)
                 union_add(&out[count], &r->list[at[i]], i);
         }
     }
-    *left_out = union_next(n, at);
+    *whole = !union_next(n, at);
     return count;
+}
+
+// The same room for each source, and what one does not need for the others: whatever a source
+// names, it takes no place of the nodes of another one.
+static void union_share(struct naming *n, int room)
+{
+    bool fits[FLEETD_SOURCES_MAX] = {false};
+    for (int open = n->n, before = 0; open && open != before;) {
+        int share = room / open;
+        before = open;
+        for (int i = 0; i < n->n; i++) {
+            struct reading *r = &n->list[i].reading;
+            if (fits[i])
+                continue;
+            fits[i] = r->n <= share;
+            r->used = fits[i] ? r->n : share;
+            open -= fits[i];
+            room -= fits[i] ? r->n : 0;
+        }
+    }
+}
+
+// Names a source of which nodes are left out.
+static void union_explain(struct naming *n)
+{
+    for (int i = 0; i < n->n && !*n->problem; i++) {
+        const struct source *s = &n->list[i];
+        if (s->reading.used < s->reading.n)
+            snprintf(n->problem, sizeof n->problem,
+                     "the sources name more than %d nodes: of %.80s the first %d of %d count",
+                     NAMING_NODES_MAX, s->shown.source, s->reading.used, s->reading.n);
+    }
 }
 
 static void naming_say(struct naming *n)
 {
     int room = 1;
-    bool whole = true;
+    bool whole = true, all_fit;
     for (int i = 0; i < n->n; i++) {
-        room += n->list[i].reading.n;
-        whole = whole && n->list[i].shown.read_ms;
+        struct source *s = &n->list[i];
+        s->reading.used = s->reading.n;
+        room += s->reading.n;
+        whole = whole && s->shown.read_ms;
     }
     room = room < NAMING_NODES_MAX ? room : NAMING_NODES_MAX;
-    CLEANUP_MEM struct naming_node *all = calloc((size_t)room, sizeof *all);
-    const char *left_out = NULL;
-    int count = all ? union_make(n, all, room, &left_out) : 0;
     n->problem[0] = '\0';
-    if (left_out)
-        snprintf(n->problem, sizeof n->problem,
-                 "the sources name more than %d nodes: %s and all behind it are left out",
-                 NAMING_NODES_MAX, left_out);
-    n->said = all && n->named(n->ctx, all, count, whole);
+    CLEANUP_MEM struct naming_node *all = calloc((size_t)room, sizeof *all);
+    n->said = false;
+    if (!all)
+        return;
+    int count = union_make(n, all, room, &all_fit);
+    if (!all_fit) {
+        union_share(n, room);
+        union_explain(n);
+        count = union_make(n, all, room, &all_fit);
+    }
+    n->said = n->named(n->ctx, all, count, whole);
 }
 
 // ---- What was read ------------------------------------------------------------------------------

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "fleet/collect/poller.h"
 #include "nodes/announced.h"
@@ -173,6 +176,26 @@ static void forget_gone(struct poller *p)
     p->n = kept;
 }
 
+void send_owners(struct poller *p)
+{
+    CLEANUP_BUF struct buf list = BUF_INIT;
+    struct err err = {0};
+    if (!p->collector_sources || !ingest_ready(p->ingest))
+        return;
+    for (int i = 0; i < p->n; i++)
+        if (p->nodes[i]->state != NODE_GONE)
+            buf_fmt(&list, "%s\t%s\n", p->nodes[i]->name, p->nodes[i]->behind);
+    uint64_t hash = hash_bytes(list.data, list.len);
+    if (hash == p->owners)
+        return;
+    p->owners = hash;
+    if (!buf_ok(&list))
+        err_set(&err, ERR_NO_MEMORY, "", "no memory for the nodes of the sources");
+    if (!buf_ok(&list) || ingest_send(p->ingest, &(struct ingest_item){.kind = INGEST_OWNERS},
+                                      &list, &err) < 0)
+        log_error("owners", &err);
+}
+
 bool poller_named(const struct poller *p)
 {
     return p->named;
@@ -186,6 +209,7 @@ int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int coun
     if (list_merge(p, nodes, count, err) < 0)
         return -1;
     forget_gone(p);
+    send_owners(p);
     poller_wake(p);
     return 0;
 }

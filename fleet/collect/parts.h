@@ -42,6 +42,7 @@ struct poller {
     int n, at;                                     // at: where the search continues
     struct polled *collectors[FLEETD_SOURCES_MAX]; // by source; NULL: the source is none. Owned
     uint32_t collector_sources;                    // bits of those that are
+    uint64_t owners;                               // hash of the list that was sent; 0: none was
     int64_t search_ms;                             // when the timer fires, monotonic
     struct poller_totals totals;
     struct wanted wanted[WANTED_ROOM];
@@ -72,6 +73,9 @@ int poller_fetch(struct poller *p, const char *url, fetch_done *done, void *ctx,
 
 // node_list.c
 struct polled *polled_new(struct poller *p, const char *name, int64_t first_ms); // NULL: no memory
+
+// Whose nodes they are, if there are other collectors: to the process that stores, if it changed.
+void send_owners(struct poller *p);
 
 // collectors.c
 int poller_add_collectors(struct poller *p, struct err *err); // those of the configuration

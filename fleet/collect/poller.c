@@ -170,6 +170,10 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
     struct polled *n =
         r->collector ? poller_find_collector(p, r->node) : poller_find_own(p, r->node);
     store_reported(p, r);
+    if (r->kind == INGEST_READY) {
+        p->owners = 0; // this process has no list yet
+        send_owners(p);
+    }
     if (r->kind == INGEST_WANTED)
         fetch_document(p, r);
     else if (r->kind == INGEST_WANTED_RUN)

@@ -34,6 +34,15 @@ static int known_node(struct fleet_store *s, int feed, int node, const char *nam
     return node;
 }
 
+// A collector that is followed names nodes as it likes. It must not give one that is another
+// source's a new history, or write an old one on.
+static bool may_bring(const struct fleet_store *s, const struct fleet_page *p,
+                      const struct summary *r, int node, int feed)
+{
+    int present = node ? s->book.node[node - 1].feed : 0;
+    return !present || present == feed || !is_anothers(s, r->node, p->name);
+}
+
 // *node 0: the run is left out.
 static int place_run(struct fleet_store *s, const struct fleet_page *p, const struct summary *r,
                      int *node, int *feed, struct err *err)
@@ -43,6 +52,10 @@ static int place_run(struct fleet_store *s, const struct fleet_page *p, const st
     if (!*node && (s->book.nodes.n >= FLEET_STORE_NODES_MAX ||
                    (*node = store_node(s, r->node, p->received_ms, err)) < 0))
         return *node;
+    if (!may_bring(s, p, r, *node, *feed)) {
+        *node = 0;
+        return 0;
+    }
     if (*feed) {
         *node = known_node(s, *feed, *node, r->node);
         return 0;

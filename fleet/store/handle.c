@@ -87,6 +87,7 @@ void fleet_store_close(struct fleet_store *s)
         return;
     s->engine->close(s->db);
     book_fini(&s->book);
+    owners_fini(&s->owners);
     buf_free(&s->json);
     free(s);
 }

@@ -6,6 +6,15 @@
 
 enum { STORE_ROWS = 2 * SUMMARY_RUNS_MAX }; // given to the engine at once
 
+struct store_owner {
+    const char *node, *collector; // "": this collector contacts it, or it pushes
+};
+struct store_owners {
+    struct buf text;
+    struct store_owner *list; // by node; owned
+    int n;
+};
+
 struct fleet_store {
     const struct fleet_engine *engine;
     void *db; // the engine's
@@ -19,6 +28,7 @@ struct fleet_store {
     bool changed;                     // something else than places
     struct buf json;
     int archive; // enum fleet_archive: what is wanted of the runs that are stored
+    struct store_owners owners;
     int n_unkept; // rows that were not archived, because their node has too many
 };
 
@@ -49,6 +59,11 @@ void feed_open(struct fleet_store *s, int feed, int node); // it is the node's p
 void feed_leave(struct fleet_store *s, int node);          // the node has another one, or is gone
 bool same_name(const char *a, const char *b);              // "n1" and "n1.cluster.example"
 bool page_is_sound(const struct fleet_page *f);
+
+// owners.c
+void owners_fini(struct store_owners *o);
+// The sources say that the node is that of another collector, or is contacted.
+bool is_anothers(const struct fleet_store *s, const char *node, const char *collector);
 
 // rows.c
 // Whether the node has brought as many rows of dictionaries and histories as one may.

@@ -132,6 +132,12 @@ struct fleet_collector {
     int64_t next, first_ms, last_ms, skew_ms; // last: a page was received
     int64_t stored, others, lost;             // runs, ever; lost: deleted there before
 };
+// Whose nodes they are, as the sources say it: lines "NODE\tCOLLECTOR\n", sorted by node; without a
+// collector it is contacted, or pushes. Replaces the list before. Of a node that has a history, and
+// is another one's, a collector adds to that history only: no run of another one is stored. A node
+// that is not listed can be anyone's.
+int fleet_store_owners(struct fleet_store *s, const char *text, size_t n, struct err *err);
+
 // Where each stands, by name. fn returns -1 to end with its error.
 int fleet_store_collectors(struct fleet_store *s,
                            int (*fn)(void *ctx, const struct fleet_collector *c, struct err *err),

@@ -180,13 +180,17 @@ def test_a_clock_that_is_decades_off_is_weeks_off(beside, evil, date, skew_ms):
     assert found["skew_ms"] == skew_ms and found["clock_wrong"], found
 
 
+def run_in_feed(seq, **members):
+    return {"seq": seq, "id": seq, "node": NAME, "benchmark": "latency", "variant": "", "method": "prp4-v1", "metrics_version": 4,
+            "state": "succeeded", "imported": False, "forced": False, "measured": "2021-01-01T00:00:00Z", "finished": None,
+            "duration_s": 1, "label": "", "n_ranks": 1, "disturbed": None, "class": "ab" * 32, "config": "",
+            "topology": "", "layout": -1, "values": [], "widths": [], **members}
+
+
 def test_a_run_of_ages_does_not_use_up_a_budget(beside, evil):
     """The node whose newest run is oldest comes first, and says that it took 30 years."""
-    run_of_ages = {"seq": 1, "id": 1, "node": NAME, "benchmark": "latency", "variant": "", "method": "prp4-v1", "metrics_version": 4,
-                   "state": "succeeded", "imported": False, "forced": False, "measured": "2021-01-01T00:00:00Z", "finished": None,
-                   "duration_s": 1e9, "label": "", "n_ranks": 1, "disturbed": None, "class": "ab" * 32, "config": "",
-                   "topology": "", "layout": -1, "values": [], "widths": []}
-    evil.respond["/v1/feed"] = lambda q: (200, page(runs=[run_of_ages], next=1, last=1) if q["after"] == ["0"] else page(1, last=1), {})
+    ages = [run_in_feed(1, duration_s=1e9)]
+    evil.respond["/v1/feed"] = lambda q: (200, page(runs=ages, next=1, last=1) if q["after"] == ["0"] else page(1, last=1), {})
     c = beside()
     until(lambda: c.rows(f"SELECT 1 FROM run JOIN node ON node.id = run.node WHERE node.name = '{NAME}'") and c.status()["states"]["up"] == 3)
     status, document = send(c, "/v1/fleet/campaigns", {"name": "x", "spec": {"benchmark": "latency"}, "dry_run": True,
@@ -234,6 +238,50 @@ def test_nodes_beyond_the_limit_are_said_to_be_left_out(collect, tmp_path):  # n
     c.process.send_signal(signal.SIGHUP)
     until(lambda: not c.status()["sources_problem"])
     assert c.status()["nodes"] == 65000
+
+
+def test_a_collector_below_takes_no_place_of_the_nodes_of_others(collect, evil):  # noqa: F811
+    """Whatever it names, the nodes of the other source stay; a list that cannot be is refused as a whole."""
+    def named(*sets, state="up"):
+        evil.respond["/v1/fleet/states"] = lambda q: (200, {"gone": [], state: list(sets)}, {})
+        c.process.send_signal(signal.SIGHUP)
+
+    def below():
+        return next(s for s in c.status()["sources"] if s["source"].startswith("collector"))
+    evil.respond["/v1/fleet/states"] = lambda q: (200, {"gone": [], "up": ["a[1-65536]"]}, {})
+    c = collect(20, collector=["--store=postgresql:///none?host=/nowhere", f"--source=collector:{evil.url}"])  # no node is contacted
+    c.start()
+    until(lambda: c.status()["nodes"] == 65536)
+    until(lambda: "of 65536 count" in c.status()["sources_problem"])
+    assert all(c.node(name)["state"] != "gone" for name in c.fleet.names)
+    for wrong, said in ((("a[1-65536]", "b"), "65537 nodes"), (("a[1-65537]",), "65536"), (("x\x1b[2J",), "node"),
+                        (("x" * 64,), "63"), (("n\udc80",), "JSON"), (({},), "node sets")):
+        named(*wrong)
+        problem = until(lambda said=said: (p := below()["problem"]) and said in p and p)
+        assert problem.isprintable() and below()["nodes"] == 65536, problem
+    named("a[1-40000]", state="x\ty")
+    until(lambda: "printable" in below()["problem"])
+    named("a[1-40000]", state="of a later version")
+    until(lambda: c.status()["nodes"] == 40020 and not below()["problem"])
+    assert all(c.node(name)["sources"] == [f"file:{c.list}"] for name in c.fleet.names)
+
+
+def test_a_collector_gives_no_history_to_a_node_of_another_source(collect, evil):  # noqa: F811
+    """Its runs of a node that this collector contacts are left out. Those of its own nodes are stored."""
+    runs = []
+
+    def feed(query):
+        after = int(query["after"][0])
+        return 200, page(after, node="below", runs=[r for r in runs if r["seq"] > after], next=len(runs), last=len(runs)), {}
+    evil.respond = {"/v1/fleet/states": lambda q: (200, {"gone": [], "up": ["node1", "own"]}, {}), "/v1/feed": feed}
+    c = collect(1, "--run-ms=0", collector=[f"--source=collector:{evil.url}"]).start()
+    known = until(lambda: (n := c.node("node1"))["duplicate"] and n["state"] == "up" and not n["collector"] and n)
+    until(lambda: c.rows("SELECT count(*) FROM run") == [(12,)])
+    runs += [run_in_feed(i + 1, node=node, node_history_id="cd" * 16 if node == "node1" else "ef" * 16, node_seq=1)
+             for i, node in enumerate(("node1", "own"))]
+    until(lambda: c.rows("SELECT count(*) FROM run r JOIN node n ON n.id = r.node WHERE n.name = 'own'") == [(1,)])
+    assert c.rows("SELECT count(*) FROM run r JOIN node n ON n.id = r.node WHERE n.name = 'node1'") == [(12,)]
+    assert c.rows("SELECT others FROM collector") == [(1,)] and c.node("node1")["history_id"] == known["history_id"]
 
 
 def test_a_collector_whose_pages_do_not_end(evil):

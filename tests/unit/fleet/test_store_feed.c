@@ -226,6 +226,42 @@ static void test_names_of_others(void)
     CHECK_INT(follow(below, 100), 2, "a name with a domain");
 }
 
+static void own(const char *list)
+{
+    CHECK_INT(fleet_store_owners(upper, list, strlen(list), &err), 0, "whose nodes they are: %s",
+              err.text);
+}
+
+// What a collector names is another source's: it adds to the history that the node has, and neither
+// replaces it nor writes an old one on.
+static void test_nodes_of_others(void)
+{
+    struct place before = place(below);
+    put(upper, "o1", "f1", 0, 2);
+    put(upper, "o1", "f2", 0, 2);
+    own("o1\t\no2\thttps://other:7790\no3\thttps://below:7790\n");
+    put(lower, "o1", "f3", 0, 3);
+    CHECK_INT(follow(below, 100), 0, "a new history of a node that is contacted is left out");
+    CHECK_INT(place(below).others - before.others, 3, "and counted");
+    put(lower, "o1", "f1", 0, 4);
+    CHECK_INT(follow(below, 100), 0, "so is more of an old one");
+    put(lower, "o1", "f2", 0, 3);
+    CHECK_INT(follow(below, 100), 1, "a run of the history that it has is stored");
+    put(lower, "o2", "f4", 0, 2);
+    CHECK_INT(follow(below, 100), 2, "one without a history gets it from any collector");
+    put(lower, "o2", "f5", 0, 2);
+    CHECK_INT(follow(below, 100), 0, "but no second one");
+    put(lower, "o3", "f6", 0, 2);
+    put(lower, "o3", "f7", 0, 2);
+    CHECK_INT(follow(below, 100), 4, "its own node may be installed anew");
+    own("");
+    put(lower, "o2", "f8", 0, 1);
+    CHECK_INT(follow(below, 100), 1, "as may one that no source names");
+    CHECK(fleet_store_owners(upper, "b\t\na\t\n", 6, &err) < 0 &&
+              fleet_store_owners(upper, "a\n", 2, &err) < 0,
+          "a list in a wrong order, or without a collector");
+}
+
 static void test_refused(void)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
