@@ -162,6 +162,9 @@ static void utf8(void)
                {"\xe0\x80\x80", false}};
     for (size_t k = 0; k < COUNT_OF(all); k++)
         CHECK(str_utf8_valid(all[k].text, strlen(all[k].text)) == all[k].ok, "UTF-8 case %zu", k);
+    char text[] = "a\tb\x1b[2J\x7f\xc3\xa9";
+    str_no_controls(text);
+    CHECK_STR(text, "a?b?[2J?\xc3\xa9", "control characters are replaced, and nothing else");
 }
 
 static void rough_sizes(void)
