@@ -285,7 +285,7 @@ static int copy_runs(struct transfer *t, struct err *err)
 }
 
 // What is large beside the runs: node by node.
-static int copy_node(struct transfer *t, int node, struct err *err)
+static int copy_node_tables(struct transfer *t, int node, struct err *err)
 {
     return tables_copy(t, node, err) < 0 ? -1
                                          : transfer_meta_set(t->to, "moved_nodes", node, err);
@@ -299,7 +299,7 @@ static int copy_nodes(struct transfer *t, int nodes, struct err *err)
         return -1;
     for (int node = moved < 0 ? 1 : (int)moved + 1; node <= nodes; node++)
         if (e->begin(t->to->db, true, err) < 0 ||
-            e->end(t->to->db, copy_node(t, node, err), err) < 0)
+            e->end(t->to->db, copy_node_tables(t, node, err), err) < 0)
             return -1;
     return 0;
 }

@@ -379,6 +379,7 @@ static void run_scenarios(const char *below_path, const char *above_path, const 
         test_follow();
         test_two_ways();
         test_names_of_others();
+        test_nodes_of_others();
         test_refused();
         test_new_below(fresh_path);
         say_feed(upper);
