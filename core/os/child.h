@@ -28,8 +28,8 @@ struct child_fd {
     int from, to; // from -1: it gets none
 };
 int child_exec(pid_t *pid, char *const argv[], const struct child_fd *fds, int n, bool session);
-// Kills a child of child_exec() and reaps it. A status of waitpid(): its own, if it had ended before.
-// pid 0: there is none.
+// Kills a child of child_exec() and reaps it. A status of waitpid(): its own, if it had ended
+// before. pid 0: there is none.
 int child_end(pid_t *pid);
 // A text for a child that no other account may see, as all may see argv: a file descriptor for its
 // list, of which it reads the text with child_read_text(). -1 and an error.

@@ -144,8 +144,11 @@ static int submission_text(struct campaign *c, int fd, struct err *err)
 
 int slurm_submit(struct campaign *c, struct err *err)
 {
-    const struct child_output_use use = {
-        .most = SUBMISSION_BYTES, .limit_ms = -1, .session = true, .ended = submission_ended, .ctx = c};
+    const struct child_output_use use = {.most = SUBMISSION_BYTES,
+                                         .limit_ms = -1,
+                                         .session = true,
+                                         .ended = submission_ended,
+                                         .ctx = c};
     char program[] = "numaprobe-fleetd", option[] = "--submit", none[] = "";
     char at_once[16], minutes[24], *path = getenv("PATH"); // where sbatch is
     CLEANUP_FD int in = memfd_create("numaprobe-submit", MFD_CLOEXEC);

@@ -29,9 +29,9 @@ struct source {
     struct naming_source shown;
     struct loop_timer *timer;  // the next reading
     struct child_output child; // reads it
-    bool again;             // requested while it was being read
-    int doubted;            // nodes of the last list that was not believed
-    struct reading reading; // the last one that was
+    bool again;                // requested while it was being read
+    int doubted;               // nodes of the last list that was not believed
+    struct reading reading;    // the last one that was
 };
 
 struct naming {
@@ -274,10 +274,8 @@ static void reading_ended(void *ctx, const struct child_output_end *end)
 
 static int start_reading(struct source *s, struct err *err)
 {
-    const struct child_output_use use = {.most = NAMING_BYTES_MAX,
-                                         .limit_ms = NAMING_LIMIT_MS,
-                                         .ended = reading_ended,
-                                         .ctx = s};
+    const struct child_output_use use = {
+        .most = NAMING_BYTES_MAX, .limit_ms = NAMING_LIMIT_MS, .ended = reading_ended, .ctx = s};
     CLEANUP_MEM struct fleetd_config *c = malloc(sizeof *c); // exec wants words that it may change
     CLEANUP_MEM char *source = strdup(s->shown.source);
     char program[] = "numaprobe-fleetd", option[] = "--naming", none[] = "";

@@ -191,8 +191,8 @@ void send_owners(struct poller *p)
     p->owners = hash;
     if (!buf_ok(&list))
         err_set(&err, ERR_NO_MEMORY, "", "no memory for the nodes of the sources");
-    if (!buf_ok(&list) || ingest_send(p->ingest, &(struct ingest_item){.kind = INGEST_OWNERS},
-                                      &list, &err) < 0)
+    if (!buf_ok(&list) ||
+        ingest_send(p->ingest, &(struct ingest_item){.kind = INGEST_OWNERS}, &list, &err) < 0)
         log_error("owners", &err);
 }
 

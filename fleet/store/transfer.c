@@ -287,8 +287,7 @@ static int copy_runs(struct transfer *t, struct err *err)
 // What is large beside the runs: node by node.
 static int copy_node_tables(struct transfer *t, int node, struct err *err)
 {
-    return tables_copy(t, node, err) < 0 ? -1
-                                         : transfer_meta_set(t->to, "moved_nodes", node, err);
+    return tables_copy(t, node, err) < 0 ? -1 : transfer_meta_set(t->to, "moved_nodes", node, err);
 }
 
 static int copy_nodes(struct transfer *t, int nodes, struct err *err)
@@ -409,7 +408,8 @@ static int transfer_conclude(struct transfer *t, int nodes, int64_t version, str
     if (transfer_compare(t, nodes, err) < 0 ||
         transfer_meta_get(t->from, "arrived", &arrived, err) < 0 ||
         transfer_meta_set(t->to, "arrived", arrived, err) < 0 ||
-        fleet_exec(t->to, "DELETE FROM meta WHERE name IN ('moving', 'moved', 'moved_nodes')", NULL, 0, err) < 0)
+        fleet_exec(t->to, "DELETE FROM meta WHERE name IN ('moving', 'moved', 'moved_nodes')", NULL,
+                   0, err) < 0)
         return -1;
     return transfer_meta_set(t->to, "runs", t->state.all / 2, err) < 0
                ? -1

@@ -240,30 +240,14 @@ def test_nodes_beyond_the_limit_are_said_to_be_left_out(collect, tmp_path):  # n
     assert c.status()["nodes"] == 65000
 
 
-def test_a_collector_below_takes_no_place_of_the_nodes_of_others(collect, evil):  # noqa: F811
-    """Whatever it names, the nodes of the other source stay; a list that cannot be is refused as a whole."""
-    def named(*sets, state="up"):
-        evil.respond["/v1/fleet/states"] = lambda q: (200, {"gone": [], state: list(sets)}, {})
-        c.process.send_signal(signal.SIGHUP)
-
-    def below():
-        return next(s for s in c.status()["sources"] if s["source"].startswith("collector"))
-    evil.respond["/v1/fleet/states"] = lambda q: (200, {"gone": [], "up": ["a[1-65536]"]}, {})
-    c = collect(20, collector=["--store=postgresql:///none?host=/nowhere", f"--source=collector:{evil.url}"])  # no node is contacted
-    c.start()
-    until(lambda: c.status()["nodes"] == 65536)
-    until(lambda: "of 65536 count" in c.status()["sources_problem"])
-    assert all(c.node(name)["state"] != "gone" for name in c.fleet.names)
-    for wrong, said in ((("a[1-65536]", "b"), "65537 nodes"), (("a[1-65537]",), "65537 names"), (("x\x1b[2J",), "x?[2J"),
-                        (("x" * 64,), "63 characters"), (("n\u20ac",), "n???"), (("-oProxyCommand=x",), "-oProxy"), (({},), "node sets")):
-        named(*wrong)
-        problem = until(lambda said=said: (p := below()["problem"]) and said in p and p)
-        assert problem.isprintable() and below()["nodes"] == 65536, problem
-    named("a[1-40000]", state="x\ty")
-    until(lambda: "printable" in below()["problem"])
-    named("a[1-40000]", state="of a later version")
-    until(lambda: c.status()["nodes"] == 40020 and not below()["problem"])
-    assert all(c.node(name)["sources"] == [f"file:{c.list}"] for name in c.fleet.names)
+def test_names_of_a_collector_below_that_are_none(evil):
+    """The list is refused as a whole, and what is said of it can be printed."""
+    for sets, said in ((["a[1-65537]"], "65537 names"), (["x\x1b[2J"], "x?[2J"), (["x" * 64], "63 characters"), (["n\u20ac"], "n???"),
+                       (["-oProxyCommand=x"], "letters"), ([{}], "node sets"), ("n1", "the response is not that")):
+        document = {"gone": [], "up": sets} if isinstance(sets, list) else {"up": [sets]}
+        evil.respond["/v1/fleet/states"] = lambda q, document=document: (200, document, {})
+        done = subprocess.run([FLEETD, "--print-nodes", f"--source=collector:{evil.url}"], capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode == 2 and not done.stdout and said in done.stderr and done.stderr[:-1].isprintable(), (sets, done)
 
 
 def test_a_collector_gives_no_history_to_a_node_of_another_source(collect, evil):  # noqa: F811

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sources that name more nodes than there is room for. This program is also the process that reads
+// a source.
+#include "tests/unit/tap.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "fleet/collect/naming.h"
+#include "model/nodeset.h"
+
+// What each source names: a large one, whose names come first, and two small ones.
+enum { SOURCES = 3, SMALL = 2 };
+static const struct {
+    const char *source, *set;
+} named_by[SOURCES] = {
+    {"file:/large", "a[1-65536]"}, {"file:/small", "z1,z2"}, {"file:/other", "a1,y1"}};
+
+static struct err err;
+
+struct heard {
+    struct loop *loop;
+    int nodes, small, shared;
+};
+
+static int print_source(const char *source)
+{
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    CLEANUP_NODESET struct nodeset nodes = {0};
+    for (int i = 0; i < SOURCES; i++)
+        if (strcmp(source, named_by[i].source) == 0 &&
+            nodeset_parse(&nodes, named_by[i].set, NULL, &err) < 0)
+            return 1;
+    for (int i = 0; i < nodes.n; i++)
+        if (named_write(&out, &(struct named_node){.name = nodes.names[i]}, &err) < 0)
+            return 1;
+    if (named_sort(&out, &err) < 0)
+        return 1;
+    return fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0;
+}
+
+static bool hear_nodes(void *ctx, const struct naming_node *nodes, int n, bool whole)
+{
+    struct heard *h = ctx;
+    h->nodes = n;
+    h->small = h->shared = 0;
+    for (int i = 0; i < n; i++) {
+        h->small += strchr("yz", *nodes[i].said.name) != NULL;
+        h->shared += (nodes[i].sources & (nodes[i].sources - 1)) != 0;
+    }
+    if (whole)
+        loop_stop(h->loop);
+    return true;
+}
+
+static void test_small_sources_stay(void)
+{
+    static struct fleetd_config config;
+    struct heard heard = {.loop = loop_new(&err)};
+    size_t n = 0;
+    for (int i = 0; i < SOURCES; i++)
+        n += (size_t)snprintf(config.source + n, sizeof config.source - n, "%s%s", i ? " " : "",
+                              named_by[i].source);
+    struct naming *naming =
+        heard.loop ? naming_new(heard.loop, &config, hear_nodes, &heard, &err) : NULL;
+    CHECK(naming && loop_run(heard.loop, &err) == 0, "all sources are read: %s", err.text);
+    CHECK_INT(heard.nodes, NAMING_NODES_MAX - 1, "as many nodes as there is room for, a1 twice");
+    CHECK_INT(heard.small, SMALL + 1, "all of the small sources, although they come last");
+    CHECK_INT(heard.shared, 1, "one is named by two");
+    CHECK(naming && strstr(naming_problem(naming), "of file:/large the first 65532 of 65536 count"),
+          "and what is left out is said: %s", naming ? naming_problem(naming) : "");
+    naming_free(naming);
+    loop_free(heard.loop);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 2 && strcmp(argv[1], "--naming") == 0)
+        return print_source(argv[2]);
+    test_small_sources_stay();
+    return tap_done();
+}
