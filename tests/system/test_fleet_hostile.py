@@ -176,6 +176,7 @@ def test_a_clock_that_is_decades_off_is_weeks_off(beside, evil, date, skew_ms):
     """What is kept of it is a number of 32 bits."""
     evil.respond["/v1/feed"] = lambda q: (200, page(int(q["after"][0])), {"Date": date})
     c = beside()
+    until(lambda: c.status()["nodes"] == 3)
     found = until(lambda: (n := c.node(NAME))["skew_ms"] and n)
     assert found["skew_ms"] == skew_ms and found["clock_wrong"], found
 
@@ -259,6 +260,7 @@ def test_a_collector_gives_no_history_to_a_node_of_another_source(collect, evil)
         return 200, page(after, node="below", runs=[r for r in runs if r["seq"] > after], next=len(runs), last=len(runs)), {}
     evil.respond = {"/v1/fleet/states": lambda q: (200, {"gone": [], "up": ["node1", "own"]}, {}), "/v1/feed": feed}
     c = collect(1, "--run-ms=0", collector=[f"--source=collector:{evil.url}"]).start()
+    until(lambda: c.status()["nodes"] == 2)
     known = until(lambda: (n := c.node("node1"))["duplicate"] and n["state"] == "up" and not n["collector"] and n)
     until(lambda: c.rows("SELECT count(*) FROM run") == [(12,)])
     runs += [run_in_feed(i + 1, node=node, node_history_id="cd" * 16 if node == "node1" else "ef" * 16, node_seq=1)
