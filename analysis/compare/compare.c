@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "analysis/compare/align.h"
-#include "analysis/compare/cycles.h"
 #include "analysis/compare/parts.h"
 #include "analysis/stats/distributions.h"
 #include "analysis/stats/median.h"

@@ -5,11 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "analysis/stats/median.h"
-#include "base/cleanup.h"
 
 // Of ns; 0: no time.
 static double cycles_unit(const char *unit)
@@ -52,14 +48,4 @@ int matrix_to_cycles(struct matrix *m, const struct rank_info *ranks, int n, str
                     matrix_at(m, r, c)->v[f] *= unit * clock_of_row(m, r, ranks, n);
     snprintf(m->unit, sizeof m->unit, "cycles");
     return 0;
-}
-
-double ranks_clock(const struct rank_info *ranks, int n)
-{
-    CLEANUP_MEM double *known = ranks && n > 0 ? malloc((size_t)n * sizeof *known) : NULL;
-    int k = 0;
-    for (int i = 0; known && i < n; i++)
-        if (ranks[i].clock_ghz > 0)
-            known[k++] = ranks[i].clock_ghz;
-    return known ? middle_of(known, k) : NAN;
 }

@@ -9,6 +9,3 @@
 // rank). ERR_CONFLICT (member "cycles"): the values are no times, rows are not ranks, or a clock is
 // not known. Then *m is unchanged.
 int matrix_to_cycles(struct matrix *m, const struct rank_info *ranks, int n, struct err *err);
-
-// Median clock of the ranks in GHz; NaN: not known.
-double ranks_clock(const struct rank_info *ranks, int n);

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
+
 static int ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -116,4 +118,23 @@ double ranks_off_cpu(const struct rank_info *ranks, int n)
     for (int i = 0; ranks && i < n; i++)
         most = fmax(most, ranks[i].off_cpu_share); // NaN leaves it
     return most;
+}
+
+double ranks_clock(const struct rank_info *ranks, int n)
+{
+    CLEANUP_MEM double *known = ranks && n > 0 ? malloc((size_t)n * sizeof *known) : NULL;
+    int k = 0;
+    for (int i = 0; known && i < n; i++)
+        if (ranks[i].clock_ghz > 0)
+            known[k++] = ranks[i].clock_ghz;
+    return known ? middle_of(known, k) : NAN;
+}
+
+double ranks_least_clock(const struct rank_info *ranks, int n)
+{
+    double least = NAN;
+    for (int i = 0; ranks && i < n; i++)
+        if (ranks[i].clock_ghz > 0)
+            least = fmin(least, ranks[i].clock_ghz); // NaN leaves it
+    return least;
 }

@@ -23,3 +23,6 @@ bool cell_disturbed(const struct cell *c);
 
 // Of the rank that was off its CPU most: the share of its measuring time. NaN: not known.
 double ranks_off_cpu(const struct rank_info *ranks, int n);
+// Clocks of the ranks in GHz: their median, and that of the slowest. NaN: not known.
+double ranks_clock(const struct rank_info *ranks, int n);
+double ranks_least_clock(const struct rank_info *ranks, int n);

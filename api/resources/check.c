@@ -203,6 +203,23 @@ static void check_write_groups(const struct check_result *r, struct jsonw *w)
     check_write_group(&r->worst, w, "worst");
 }
 
+static void check_write_symptoms(const struct check_result *r, struct jsonw *w)
+{
+    static const struct {
+        const char *name, *base;
+        int digits;
+    } members[CHECK_SYMPTOMS] = {
+        [CHECK_DISTURBED] = {"disturbed_ratio", "baseline_disturbed_ratio", 4},
+        [CHECK_OFF_CPU] = {"off_cpu_ratio", "baseline_off_cpu_ratio", 4},
+        [CHECK_CLOCK] = {"clock_ghz", "baseline_clock_ghz", 3},
+        [CHECK_LEAST_CLOCK] = {"least_clock_ghz", "baseline_least_clock_ghz", 3},
+    };
+    for (int k = 0; k < CHECK_SYMPTOMS; k++) {
+        jsonw_fixed(w, members[k].name, r->compared ? r->symptoms[k] : NAN, members[k].digits);
+        jsonw_fixed(w, members[k].base, r->compared ? r->symptoms_base[k] : NAN, members[k].digits);
+    }
+}
+
 static void write_answer(const struct answer *a, struct jsonw *w)
 {
     const struct check_result *r = a->r;
@@ -229,10 +246,7 @@ static void write_answer(const struct answer *a, struct jsonw *w)
     jsonw_fixed(w, "warn_percent", a->options->warn, 2);
     jsonw_fixed(w, "crit_percent", a->options->crit, 2);
     jsonw_fixed(w, "baseline_noise_percent", r->noise_percent, 2);
-    jsonw_fixed(w, "disturbed_ratio", r->compared ? r->disturbed : NAN, 4);
-    jsonw_fixed(w, "baseline_disturbed_ratio", r->compared ? r->disturbed_base : NAN, 4);
-    jsonw_fixed(w, "off_cpu_ratio", r->compared ? r->off_cpu : NAN, 4);
-    jsonw_fixed(w, "baseline_off_cpu_ratio", r->compared ? r->off_cpu_base : NAN, 4);
+    check_write_symptoms(r, w);
     check_write_groups(r, w);
     jsonw_raw(w, "fact_changes", r->changes ? r->changes : "null");
     jsonw_end(w);

@@ -22,6 +22,8 @@ enum { LOOKED_AT_MAX = 50 }; // newest runs among which a comparable one is soug
 // A warning: so much more of the samples, or of a rank's time, than in the baseline's runs, and so
 // many times as much.
 static const double DISTURBED_MORE = 0.1, DISTURBED_TIMES = 2;
+// A warning: the clock is lower by so much. Turbo moves by less from day to day.
+static const double CLOCK_DROPPED = 0.05;
 
 const char *const check_state_names[CHECK_STATES] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
 
@@ -113,32 +115,63 @@ static struct compare_side side_of(const struct matrix *m, const struct stored_r
 }
 
 // A node that loses its CPU to something else looks healthy by the samples that are kept.
-static bool much_more(double share, double base)
+static bool is_much_more(double share, double base)
 {
     return share >= fmax(base + DISTURBED_MORE, DISTURBED_TIMES * base) && !isnan(base);
 }
 
-static bool much_disturbed(const struct check_result *r)
+static bool has_dropped(double ghz, double base)
 {
-    return much_more(r->disturbed, r->disturbed_base) || much_more(r->off_cpu, r->off_cpu_base);
+    return ghz <= (1 - CLOCK_DROPPED) * base;
 }
 
-static void take_disturbed(struct check_result *out, const struct reference *base,
-                           const struct stored_run *run)
+static const struct {
+    bool (*is_bad)(double value, double base);
+    const char *text, *unit, *after; // "; <text> <value> <unit><after> (baseline <base> <unit>)"
+    double scale;
+    int digits, base_digits;
+} symptoms[CHECK_SYMPTOMS] = {
+    [CHECK_DISTURBED] = {is_much_more, "", "%", " of the samples were disturbed", 100, 0, 1},
+    [CHECK_OFF_CPU] = {is_much_more, "a rank was off its CPU for ", "%", " of its time", 100, 0, 1},
+    [CHECK_CLOCK] = {has_dropped, "the cores ran at ", "GHz", "", 1, 2, 2},
+    [CHECK_LEAST_CLOCK] = {has_dropped, "the slowest core ran at ", "GHz", "", 1, 2, 2},
+};
+
+static bool check_suffers(const struct check_result *r, enum check_symptom k)
 {
-    out->disturbed = samples_disturbed(run->list, run->n);
-    out->disturbed_base = samples_disturbed(base->list, base->n);
-    out->off_cpu = ranks_off_cpu(run->ranks, run->n_ranks);
-    out->off_cpu_base = base->off_cpu;
-    size_t n = strlen(out->text);
-    if (much_more(out->disturbed, out->disturbed_base))
-        n += snprintf(out->text + n, sizeof out->text - n,
-                      "; %.0f %% of the samples were disturbed (baseline %.1f %%)",
-                      100 * out->disturbed, 100 * out->disturbed_base);
-    if (much_more(out->off_cpu, out->off_cpu_base) && n < sizeof out->text)
-        snprintf(out->text + n, sizeof out->text - n,
-                 "; a rank was off its CPU for %.0f %% of its time (baseline %.1f %%)",
-                 100 * out->off_cpu, 100 * out->off_cpu_base);
+    return symptoms[k].is_bad(r->symptoms[k], r->symptoms_base[k]);
+}
+
+static void take_symptoms(struct check_result *out, const struct reference *base,
+                          const struct stored_run *run)
+{
+    const double now[CHECK_SYMPTOMS] = {
+        [CHECK_DISTURBED] = samples_disturbed(run->list, run->n),
+        [CHECK_OFF_CPU] = ranks_off_cpu(run->ranks, run->n_ranks),
+        [CHECK_CLOCK] = ranks_clock(run->ranks, run->n_ranks),
+        [CHECK_LEAST_CLOCK] = ranks_least_clock(run->ranks, run->n_ranks),
+    };
+    const double before[CHECK_SYMPTOMS] = {
+        [CHECK_DISTURBED] = samples_disturbed(base->list, base->n),
+        [CHECK_OFF_CPU] = base->off_cpu,
+        [CHECK_CLOCK] = base->clock_ghz,
+        [CHECK_LEAST_CLOCK] = base->least_clock_ghz,
+    };
+    memcpy(out->symptoms, now, sizeof now);
+    memcpy(out->symptoms_base, before, sizeof before);
+}
+
+static void say_symptoms(struct check_result *out)
+{
+    for (int k = 0; k < CHECK_SYMPTOMS; k++) {
+        size_t n = strlen(out->text);
+        double scale = symptoms[k].scale;
+        if (check_suffers(out, (enum check_symptom)k))
+            snprintf(out->text + n, sizeof out->text - n, "; %s%.*f %s%s (baseline %.*f %s)",
+                     symptoms[k].text, symptoms[k].digits, scale * out->symptoms[k],
+                     symptoms[k].unit, symptoms[k].after, symptoms[k].base_digits,
+                     scale * out->symptoms_base[k], symptoms[k].unit);
+    }
 }
 
 static int compare_matrices(const struct reference *base, const struct stored_run *run,
@@ -162,13 +195,17 @@ static int compare_matrices(const struct reference *base, const struct stored_ru
         conclusion_add(&whole, &c, m);
     }
     take_conclusion(out, &whole);
-    take_disturbed(out, base, run);
+    take_symptoms(out, base, run);
+    say_symptoms(out);
     return 0;
 }
 
 static enum check_state judge(const struct check_result *r, const struct check_options *options)
 {
-    enum check_state least = r->compared && much_disturbed(r) ? CHECK_WARNING : CHECK_OK;
+    enum check_state least = CHECK_OK;
+    for (int k = 0; r->compared && k < CHECK_SYMPTOMS; k++)
+        if (check_suffers(r, (enum check_symptom)k))
+            least = CHECK_WARNING;
     if (r->compared && r->verdict == VERDICT_SLOWER)
         return fabs(r->worst.percent) >= options->crit ? CHECK_CRITICAL : CHECK_WARNING;
     if (!r->compared || r->verdict == VERDICT_INCONCLUSIVE)

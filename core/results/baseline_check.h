@@ -15,6 +15,16 @@ struct check_options {
 };
 #define CHECK_DEFAULTS ((struct check_options){.warn = 3, .crit = 10})
 
+// What a node suffers from whose values look healthy, because only undisturbed samples are
+// compared.
+enum check_symptom {
+    CHECK_DISTURBED,   // share of the samples
+    CHECK_OFF_CPU,     // share of its time that the rank lost that lost most
+    CHECK_CLOCK,       // GHz, median of the ranks
+    CHECK_LEAST_CLOCK, // GHz, of the slowest rank
+    CHECK_SYMPTOMS
+};
+
 struct check_group {
     char matrix[24], unit[8];
     char name[96]; // "all", "memory of node 3"
@@ -35,9 +45,9 @@ struct check_result {
     bool within_noise;
     char text[500];                    // why
     struct check_group overall, worst; // of the worst matrix, and of its parts
-    double disturbed, disturbed_base;  // share of the samples; NaN: not known
-    double off_cpu, off_cpu_base;      // of the time, of the rank that lost most; NaN: not known
-    char *changes;                     // JSON, or NULL; owned
+    // Of the run and of the baseline's runs; NaN: not known.
+    double symptoms[CHECK_SYMPTOMS], symptoms_base[CHECK_SYMPTOMS];
+    char *changes; // JSON, or NULL; owned
 };
 
 // The baseline of that name; with "" the one named "default", or the only one. ERR_NOT_FOUND: there

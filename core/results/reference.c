@@ -80,14 +80,15 @@ static int middle_of_matrix(const struct stored_run *runs, int n, int at, struct
     return baseline_middle(&r->list[at], list, n, err);
 }
 
-static double reference_off_cpu(const struct stored_run *runs, int n)
+static double middle_of_ranks(const struct stored_run *runs, int n,
+                              double (*of)(const struct rank_info *ranks, int n))
 {
     double known[BASELINE_RUNS_MAX];
     int k = 0;
     for (int i = 0; i < n; i++) {
-        double share = ranks_off_cpu(runs[i].ranks, runs[i].n_ranks);
-        if (!isnan(share))
-            known[k++] = share;
+        double value = of(runs[i].ranks, runs[i].n_ranks);
+        if (!isnan(value))
+            known[k++] = value;
     }
     return middle_of(known, k);
 }
@@ -163,7 +164,9 @@ int reference_load(struct store *s, const struct baseline *b, struct reference *
     if (rc < 0 || machine_then_load(s, &m.runs[m.n - 1].run, &r.then, err) < 0 ||
         put_together(&r, m.runs, m.n, err) < 0)
         return -1;
-    r.off_cpu = reference_off_cpu(m.runs, m.n);
+    r.off_cpu = middle_of_ranks(m.runs, m.n, ranks_off_cpu);
+    r.clock_ghz = middle_of_ranks(m.runs, m.n, ranks_clock);
+    r.least_clock_ghz = middle_of_ranks(m.runs, m.n, ranks_least_clock);
     r.first = m.runs[0];
     m.runs[0] = (struct stored_run){0};
     *out = r;

@@ -9,8 +9,9 @@ struct reference {
     struct stored_run first; // its parameters, where its ranks ran
     struct matrix *list;     // the middle of all runs; owned
     int n;
-    struct buf variant;       // owned
-    double off_cpu;           // median over the runs of ranks_off_cpu; NaN: not known
+    struct buf variant; // owned
+    // Medians over the runs of what their ranks have (analysis/stats/median.h); NaN: not known.
+    double off_cpu, clock_ghz, least_clock_ghz;
     double noise_percent;     // baseline_noise, of the matrix where it is largest; NaN: not known
     struct machine_then then; // of the last run
 };

@@ -415,6 +415,47 @@ def test_a_rank_that_loses_its_cpu_shows_everywhere(own, bench):
     assert re.search(r'^numaprobe_clock_median_hertz\{benchmark="latency".*\} 4000000000$', metrics, re.M), metrics
 
 
+def test_a_clock_that_drops_shows_everywhere(own, bench):
+    bench.behave("clock 4")
+    quiet = [succeed(own) for _ in range(7)]
+    assert baseline(own, "quiet", *quiet[:3]).status == 200
+    answer = own.get("/v1/check").json
+    assert (answer["state"], answer["clock_ghz"], answer["baseline_clock_ghz"]) == ("OK", 4, 4), answer
+    bench.behave("clock 3.2")
+    slow = [succeed(own) for _ in range(7)]
+    answer = own.get("/v1/check").json
+    assert (answer["state"], answer["run"], answer["verdict"]) == ("WARNING", slow[-1], "same"), answer
+    assert "the cores ran at 3.20 GHz (baseline 4.00 GHz)" in answer["text"], answer
+    checked = cli(own, "check")
+    assert checked.returncode == 1 and "the cores ran at 3.20 GHz" in checked.stdout, checked
+    history = own.get("/v1/history?metric=latency.clock.median_ghz").json
+    assert [p["value"] for p in history["points"]] == 7 * [4] + 7 * [3.2], history
+    [change] = history["change_points"]
+    assert change["run"] == slow[0], change
+    metrics = own.get("/metrics").body.decode()
+    assert re.search(r'^numaprobe_clock_median_hertz\{benchmark="latency".*\} 3200000000$', metrics, re.M), metrics
+    bench.behave("clock 0")
+    succeed(own)
+    answer = own.get("/v1/check").json
+    assert (answer["state"], answer["clock_ghz"], answer["baseline_clock_ghz"]) == ("OK", None, 4), answer
+
+
+def test_one_slow_core_is_a_warning(own, bench):
+    bench.behave("clock 4")
+    assert baseline(own, "quiet", *(succeed(own, cpus="0-1") for _ in range(3))).status == 200
+    bench.behave("slow-core 3.9")
+    succeed(own, cpus="0-1")
+    assert own.get("/v1/check").json["state"] == "OK", "turbo moves by as much"
+    bench.behave("slow-core 3.7")
+    succeed(own, cpus="0-1")
+    answer = own.get("/v1/check").json
+    assert (answer["state"], answer["verdict"]) == ("WARNING", "same"), answer
+    assert (answer["clock_ghz"], answer["least_clock_ghz"], answer["baseline_least_clock_ghz"]) == (3.85, 3.7, 4), answer
+    assert "the slowest core ran at 3.70 GHz (baseline 4.00 GHz)" in answer["text"] and "the cores ran" not in answer["text"]
+    metrics = own.get("/metrics").body.decode()
+    assert re.search(r'^numaprobe_clock_least_hertz\{benchmark="latency".*\} 3700000000$', metrics, re.M), metrics
+
+
 def test_cycles_leave_the_clock_out(own, bench):
     bench.behave("clock 4")
     fast = succeed(own)
