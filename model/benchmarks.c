@@ -104,6 +104,14 @@ static const char *const home_names[] = {"first", "second", "third", NULL};
         .help = "Distance between links, a multiple of 8. 0: the machine's cache line."            \
     }
 
+#define P_PAIRS(default_)                                                                          \
+    {                                                                                              \
+        .name = "pairs", .kind = PARAM_TEXT, .offset = AT(pairs), .room = ROOM(pairs),             \
+        .def = default_, .metavar = "WHICH",                                                       \
+        .help =                                                                                    \
+            "classes: one pair each of siblings, same L3, same node, same socket, other socket; "  \
+            "all: every pair, as a matrix; or pairs of ranks 0-1,0-4."                             \
+    }
 #define P_CONCURRENT_PAIRS                                                                         \
     {                                                                                              \
         .name = "concurrent_pairs", .kind = PARAM_ENUM, .offset = AT(concurrent_pairs),            \
@@ -245,14 +253,7 @@ static const struct param bandwidth_params[] = {
 };
 
 static const struct param pingpong_params[] = {
-    {.name = "pairs",
-     .kind = PARAM_TEXT,
-     .offset = AT(pairs),
-     .room = ROOM(pairs),
-     .def = "classes",
-     .metavar = "WHICH",
-     .help = "classes: one pair each of siblings, same L3, same node, same socket, other socket; "
-             "all: every pair, as a matrix; or pairs of ranks 0-1,0-4."},
+    P_PAIRS("classes"),
     {.name = "message_max",
      .kind = PARAM_BYTES,
      .offset = AT(message_max),
@@ -284,6 +285,7 @@ static const struct param c2c_params[] = {
              "spins on the other's; both: these two, each a matrix. hitm: the first rank reads "
              "lines that the second has modified in its cache; hit: lines that it has clean; "
              "states: these two. all: all four."},
+    P_PAIRS("all"),
     {.name = "home",
      .kind = PARAM_ENUM,
      .offset = AT(home),
@@ -672,11 +674,23 @@ static int check_nodes_only(const struct spec *s, struct err *err)
                    "has interleaved memory, which bandwidth, loaded and latency (in numa) measure");
 }
 
+static int check_pairs(const struct spec *s, struct err *err)
+{
+    int pairs[SPEC_PAIRS_MAX][2], n;
+    if (strcmp(s->pairs, "all") == 0)
+        return 0;
+    if (s->concurrent_pairs != CONCURRENT_PAIRS_AUTO)
+        return contradiction(err, "concurrent_pairs",
+                             "a list of pairs, which are measured one after the other: pairs must "
+                             "be all");
+    return strcmp(s->pairs, "classes") == 0 ? 0 : spec_pairs(s->pairs, pairs, &n, err);
+}
+
 static int check_c2c(const struct spec *s, struct err *err)
 {
     CLEANUP_MEM int *ids = NULL;
     int n;
-    if (check_own_placement(s, err) < 0)
+    if (check_own_placement(s, err) < 0 || check_pairs(s, err) < 0)
         return -1;
     if (strcmp(s->targets, "all") == 0)
         return 0;
@@ -751,20 +765,11 @@ static int check_bandwidth(const struct spec *s, struct err *err)
 
 static int check_pingpong(const struct spec *s, struct err *err)
 {
-    int pairs[SPEC_PAIRS_MAX][2], n;
     if (s->launcher == LAUNCHER_PROCESSES)
         return contradiction(err, "launcher", "pingpong, which measures messages of MPI");
     if (target_is_policy(s->numa))
         return contradiction(err, "numa", "pingpong, whose messages are in memory of one node");
-    if (strcmp(s->pairs, "all") == 0)
-        return 0;
-    if (s->concurrent_pairs != CONCURRENT_PAIRS_AUTO)
-        return contradiction(err, "concurrent_pairs",
-                             "a list of pairs, which are measured one after the other: pairs must "
-                             "be all");
-    if (strcmp(s->pairs, "classes") == 0)
-        return 0;
-    return spec_pairs(s->pairs, pairs, &n, err);
+    return check_pairs(s, err);
 }
 
 static int check_firsttouch(const struct spec *s, struct err *err)
@@ -885,6 +890,10 @@ static int shapes_c2c(const struct spec *s, struct shape *list)
     int n = s->definition == C2C_STATES  ? shapes_copy(list, definitions + 2, 2)
             : s->definition == C2C_EVERY ? shapes_copy(list, definitions, COUNT_OF(definitions))
                                          : shapes_either(list, definitions, s->definition);
+    for (int i = 0; i < n && strcmp(s->pairs, "all") != 0; i++) {
+        list[i].rows = "pair";
+        list[i].cols = "message"; // a cache line
+    }
     for (int i = 0; s->lines > 1 && i < 2; i++)
         if (both || s->definition == C2C_ONLY_CAS + i)
             list[n++] = lines[i];

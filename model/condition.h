@@ -58,6 +58,7 @@
     X(COUNTERS_DISAGREE, "counters_disagree", WARNING)                                             \
     X(CLOCK, "clock", NOTICE)                                                                      \
     X(TWO_MODES, "two_modes", NOTICE)                                                              \
+    X(ONE_REPETITION, "one_repetition", NOTICE)                                                    \
     X(CACHE, "cache", WARNING)                                                                     \
     X(TOPOLOGY, "topology", NOTICE)                                                                \
     X(INTERLEAVED, "interleaved", INFO)                                                            \

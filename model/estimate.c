@@ -330,19 +330,25 @@ static double pair_visits(const struct spec *s, const struct workload *w)
     return (double)s->visits * pair_rounds(s, w) + (alone ? 0 : 2 * CONTROL_REPEATS * w->classes);
 }
 
-static double estimate_pingpong(const struct spec *s, const struct workload *w)
+// The same of the pairs that are requested: one of each class, or a list, one after the other.
+static double pair_turns(const struct spec *s, const struct workload *w)
 {
     int given[SPEC_PAIRS_MAX][2], n = 0;
+    if (strcmp(s->pairs, "all") == 0)
+        return pair_visits(s, w);
+    if (strcmp(s->pairs, "classes") != 0)
+        spec_pairs(s->pairs, given, &n, NULL);
+    return (n ? n : w->classes) * (double)s->visits;
+}
+
+static double estimate_pingpong(const struct spec *s, const struct workload *w)
+{
     bool all = strcmp(s->pairs, "all") == 0;
     double most = (double)s->message_max, visit = message_s(s, 0) + TURN_S;
     for (double size = all ? fmin(PEAK_FROM, most) : 1; size >= 1 && size <= most;
          size *= all ? 4 : 2)
         visit += message_s(s, size) + (all ? 0 : TURN_S); // of all pairs one turn has all sizes
-    if (all)
-        return pair_visits(s, w) * visit;
-    if (strcmp(s->pairs, "classes") != 0)
-        spec_pairs(s->pairs, given, &n, NULL);
-    return (n ? n : w->classes) * (double)s->visits * visit;
+    return pair_turns(s, w) * visit;
 }
 
 // A sample of lines that one side writes (and flushes), and the other reads one after the other, in
@@ -369,7 +375,7 @@ static double estimate_c2c(const struct spec *s, const struct workload *w)
     double each = of[s->definition].trips * (double)s->repetitions * trip +
                   of[s->definition].modified * c2c_area_s(s, trip, false) +
                   of[s->definition].clean * c2c_area_s(s, trip, true);
-    return pair_visits(s, w) * (samples * each + TURN_S);
+    return pair_turns(s, w) * (samples * each + TURN_S);
 }
 
 // --- Under load ----------------------------------------------------------------------------------

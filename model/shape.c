@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "model/spec_values.h"
 #include "model/target.h"
 
 int shape_list(const struct spec *s, struct shape list[SHAPES_MAX])
@@ -26,18 +27,22 @@ const struct shape *shape_find(const struct shape *list, int n, const char *name
     return NULL;
 }
 
-// What measures pairs of more ranks than a table has room for.
-static const char *pairs_instead(const struct spec *s)
+static int check_listed_pairs(const struct spec *s, int ranks, struct err *err)
 {
-    return spec_param(s, "pairs")
-               ? "pairs=classes measures a pair of each kind, pairs=0-1,0-600 those that are "
-                 "named, "
-                 "and the benchmark scan a choice of all"
-               : "the benchmark scan measures a choice of all pairs, and c2c those of fewer ranks";
+    int pairs[SPEC_PAIRS_MAX][2], n = 0;
+    if (strcmp(s->pairs, "all") == 0 || strcmp(s->pairs, "classes") == 0)
+        return 0;
+    if (spec_pairs(s->pairs, pairs, &n, err) < 0)
+        return -1;
+    for (int i = 0; i < n; i++)
+        if (pairs[i][1] >= ranks)
+            return err_set(err, ERR_INVALID, "pairs", "has rank %d, but the run has ranks 0-%d",
+                           pairs[i][1], ranks - 1);
+    return 0;
 }
 
-// A table of every pair of 1,024 ranks would have a million cells, which take 110 MB and are not
-// readable; 512 ranks are 262,144.
+// A table of every pair of 1,024 ranks would have a million cells: METHOD.md, "Many pairs", counts
+// what they take. 512 ranks are 262,144.
 int shape_check_ranks(const struct spec *s, int ranks, struct err *err)
 {
     struct shape list[SHAPES_MAX];
@@ -46,11 +51,14 @@ int shape_check_ranks(const struct spec *s, int ranks, struct err *err)
     for (int i = 0; i < n; i++)
         if (strcmp(list[i].rows, "rank") == 0 && strcmp(list[i].cols, "rank") == 0 &&
             (int64_t)ranks * ranks > MATRIX_CELLS_MAX)
-            return err_set(err, ERR_INVALID, "ranks",
-                           "%d ranks have %d pairs, and a table of all pairs has at most %d ranks "
-                           "(ranks=one-per-l3, a number per node, or cpus): %s",
-                           ranks, ranks * (ranks - 1) / 2, most, pairs_instead(s));
-    return 0;
+            return err_set(
+                err, ERR_INVALID, "ranks",
+                "%d ranks have %d pairs, and a table of all pairs has at most %d ranks "
+                "(ranks=one-per-l3, a number per node, or cpus): pairs=classes measures a "
+                "pair of each kind, pairs=0-1,0-600 those that are named, and the "
+                "benchmark scan a choice of all",
+                ranks, ranks * (ranks - 1) / 2, most);
+    return spec_param(s, "pairs") ? check_listed_pairs(s, ranks, err) : 0;
 }
 
 static bool shape_is(const struct axis *a, const char *name)

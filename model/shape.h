@@ -27,7 +27,8 @@ struct shape {
 
 // Fills `list` in the order in which they are announced; returns how many.
 int shape_list(const struct spec *s, struct shape list[SHAPES_MAX]);
-// Ranks that a run of the spec can have: its matrices must hold them. ERR_INVALID on "ranks".
+// Ranks that a run of the spec can have: its matrices must hold them (ERR_INVALID on "ranks"), and
+// the pairs that it lists are among them (on "pairs").
 int shape_check_ranks(const struct spec *s, int ranks, struct err *err);
 const struct shape *shape_find(const struct shape *list, int n, const char *name);
 

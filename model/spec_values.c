@@ -122,8 +122,8 @@ uint64_t spec_page_round(enum pages pages, const struct page_sizes *sizes, uint6
 static int bad_pairs(const char *text, struct err *err)
 {
     return err_set(err, ERR_INVALID, "pairs",
-                   "must be classes, all or at most %d pairs of different ranks such as 0-1,0-4; "
-                   "got \"%.60s\"",
+                   "must be classes, all or at most %d pairs of different ranks, each once, such "
+                   "as 0-1,0-4; got \"%.60s\"",
                    SPEC_PAIRS_MAX, text);
 }
 
@@ -141,7 +141,11 @@ int spec_pairs(const char *text, int pairs[][2], int *n, struct err *err)
             return bad_pairs(text, err);
         at += used;
         pairs[*n][0] = first < second ? first : second;
-        pairs[(*n)++][1] = first < second ? second : first;
+        pairs[*n][1] = first < second ? second : first;
+        for (int i = 0; i < *n; i++)
+            if (pairs[i][0] == pairs[*n][0] && pairs[i][1] == pairs[*n][1])
+                return bad_pairs(text, err);
+        ++*n;
         if (!*at)
             return 0;
         if (*at != ',')

@@ -34,5 +34,5 @@ uint64_t spec_page_round(enum pages pages, const struct page_sizes *sizes, uint6
 int spec_operations(const struct spec *s, int64_t list[AXIS_OPERATIONS]);
 // The first of `n` nodes that is neither of the two; -1: there is none.
 int spec_third_node(const int *nodes, int n, int first, int second);
-// "0-1,0-4" as pairs of ranks {0,1,0,4}; at most SPEC_PAIRS_MAX. ERR_INVALID on "pairs".
+// "0-1,0-4" as pairs of ranks {0,1,0,4}, each once; at most SPEC_PAIRS_MAX. ERR_INVALID on "pairs".
 int spec_pairs(const char *text, int pairs[][2], int *n, struct err *err);

@@ -492,11 +492,34 @@ static void pool_near(struct finder *f, const struct matrix *m, enum pair_class 
                 pool_cell(f, matrix_at(m, r, c));
 }
 
+static void pool_pairs(struct finder *f, const struct matrix *m, int col, enum pair_class near)
+{
+    for (int r = 0; r < m->row.n; r++) {
+        int first, second;
+        axis_unpair(m->row.values[r], &first, &second);
+        if (near == PAIR_CLASSES || near_of(f, first, second) == near)
+            pool_cell(f, matrix_at(m, r, col));
+    }
+}
+
 // The slowest line of each pair over its fastest.
 static void pool_lines(struct finder *f, const struct matrix *m)
 {
     for (int r = 0; r < m->row.n; r++)
         pool_ratio(f, matrix_at(m, r, m->col.n - 1), matrix_at(m, r, 0));
+}
+
+// All pairs are a table of rank against rank, listed ones a row each.
+static void put_transfer(struct finder *f, const struct matrix *m, enum pair_class near)
+{
+    if (strcmp(m->row.name, "pair") == 0)
+        pool_pairs(f, m, 0, near);
+    else
+        pool_near(f, m, near);
+    if (near == PAIR_CLASSES)
+        DRAIN_AND_PUT(f, 1, "c2c.%s.median_ns", m->name);
+    else
+        DRAIN_AND_PUT(f, 1, "c2c.%s.%s.median_ns", m->name, near_words[near]);
 }
 
 static void metrics_of_c2c(struct finder *f)
@@ -507,24 +530,11 @@ static void metrics_of_c2c(struct finder *f)
             pool_lines(f, m);
             DRAIN_AND_PUT(f, 1, "c2c.%.*s.lines.ratio", (int)strcspn(m->name, "_"), m->name);
         }
-        if (!has_axes(m, "rank", "rank"))
+        if (!has_axes(m, "rank", "rank") && !has_axes(m, "pair", "message"))
             continue;
-        pool_near(f, m, PAIR_CLASSES);
-        DRAIN_AND_PUT(f, 1, "c2c.%s.median_ns", m->name);
-        for (int near = 0; near < PAIR_CLASSES; near++) {
-            pool_near(f, m, (enum pair_class)near);
-            DRAIN_AND_PUT(f, 1, "c2c.%s.%s.median_ns", m->name, near_words[near]);
-        }
-    }
-}
-
-static void pool_pairs(struct finder *f, const struct matrix *m, int col, enum pair_class near)
-{
-    for (int r = 0; r < m->row.n; r++) {
-        int first, second;
-        axis_unpair(m->row.values[r], &first, &second);
-        if (near == PAIR_CLASSES || near_of(f, first, second) == near)
-            pool_cell(f, matrix_at(m, r, col));
+        put_transfer(f, m, PAIR_CLASSES);
+        for (int near = 0; near < PAIR_CLASSES; near++)
+            put_transfer(f, m, (enum pair_class)near);
     }
 }
 
@@ -920,18 +930,13 @@ static void put_share(struct finder *f, double share, const char *name)
 static void find_disturbed(struct finder *f)
 {
     const char *name = benchmarks[f->in->spec->benchmark].name;
-    double least = INFINITY, v[3];
+    const struct rank_info *ranks = f->in->ranks;
+    const double median[3] = {ranks_clock(ranks, f->in->n_ranks), NAN, NAN};
+    const double least[3] = {ranks_least_clock(ranks, f->in->n_ranks), NAN, NAN};
     put_share(f, samples_disturbed(f->in->matrices, f->in->n_matrices), "disturbed_ratio");
-    put_share(f, ranks_off_cpu(f->in->ranks, f->in->n_ranks), "off_cpu.worst_ratio");
-    for (int r = 0; f->in->ranks && r < f->in->n_ranks; r++) {
-        double ghz = f->in->ranks[r].clock_ghz;
-        pool_value(f, ghz, NAN, NAN);
-        least = ghz > 0 ? fmin(least, ghz) : least;
-    }
-    metrics_drain(f, 1, v);
-    put(f, v, "%s.clock.median_ghz", name);
-    v[0] = least;
-    put(f, v, "%s.clock.least_ghz", name);
+    put_share(f, ranks_off_cpu(ranks, f->in->n_ranks), "off_cpu.worst_ratio");
+    put(f, median, "%s.clock.median_ghz", name);
+    put(f, least, "%s.clock.least_ghz", name);
 }
 
 // They are found first, so that they have room beside any number of pairs of nodes, and listed

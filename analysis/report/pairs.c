@@ -49,22 +49,69 @@ static const char *class_name(int class)
     return class == CLASS_UNKNOWN ? "class not known" : pair_class_names[class];
 }
 
+// One pair of a matrix, whether it is a cell of a table or a row.
+struct pair_value {
+    int64_t first, second; // ranks
+    int class;
+    double value;
+};
+
 struct members {
     const struct matrix *m;
-    struct place *rows, *cols; // of the axes' ranks
+    struct pair_value *all; // pairs that have a value; owned
+    int n_all;
     int class;
     int n;
-    double *values; // room for all pairs
-    int *row, *col;
+    double *values;               // of this class, room for all; owned
+    const struct pair_value **of; // so are these
 };
 
 static void pairs_members_fini(struct members *x)
 {
-    free(x->rows);
-    free(x->cols);
+    free(x->all);
     free(x->values);
-    free(x->row);
-    free(x->col);
+    free(x->of);
+}
+
+static void members_add(struct members *x, const struct place *here, const struct place *there,
+                        const struct pair_value *pair)
+{
+    if (!(pair->value > 0))
+        return;
+    x->all[x->n_all] = *pair;
+    x->all[x->n_all++].class = class_of(here, there);
+}
+
+// A table of rank against rank.
+static int members_of_table(struct members *x, const struct report_source *s, struct err *err)
+{
+    const struct matrix *m = x->m;
+    CLEANUP_MEM struct place *cols = calloc((size_t)m->col.n, sizeof *cols);
+    if (!cols)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the pairs");
+    for (int j = 0; j < m->col.n; j++)
+        cols[j] = pairs_place_of(s, m->col.values[j]);
+    for (int i = 0; i < m->row.n; i++) {
+        const struct place here = pairs_place_of(s, m->row.values[i]);
+        for (int j = i + 1; j < m->col.n; j++)
+            members_add(x, &here, &cols[j],
+                        &(struct pair_value){m->row.values[i], m->col.values[j], CLASS_UNKNOWN,
+                                             matrix_at(m, i, j)->v[CELL_MEDIAN]});
+    }
+    return 0;
+}
+
+// A row each.
+static void members_of_rows(struct members *x, const struct report_source *s)
+{
+    for (int i = 0; i < x->m->row.n; i++) {
+        int first, second;
+        axis_unpair(x->m->row.values[i], &first, &second);
+        const struct place here = pairs_place_of(s, first), there = pairs_place_of(s, second);
+        members_add(x, &here, &there,
+                    &(struct pair_value){first, second, CLASS_UNKNOWN,
+                                         matrix_at(x->m, i, 0)->v[CELL_MEDIAN]});
+    }
 }
 
 static int members_init(struct members *x, const struct report_source *s, const struct matrix *m,
@@ -72,37 +119,29 @@ static int members_init(struct members *x, const struct report_source *s, const 
 {
     size_t most = (size_t)shape_cells(m) + 1;
     *x = (struct members){.m = m};
-    x->rows = calloc((size_t)m->row.n, sizeof *x->rows);
-    x->cols = calloc((size_t)m->col.n, sizeof *x->cols);
+    x->all = calloc(most, sizeof *x->all);
     x->values = calloc(most, sizeof *x->values);
-    x->row = calloc(most, sizeof *x->row);
-    x->col = calloc(most, sizeof *x->col);
-    if (!x->rows || !x->cols || !x->values || !x->row || !x->col)
+    x->of = calloc(most, sizeof *x->of);
+    if (!x->all || !x->values || !x->of)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the pairs");
-    for (int i = 0; i < m->row.n; i++)
-        x->rows[i] = pairs_place_of(s, m->row.values[i]);
-    for (int j = 0; j < m->col.n; j++)
-        x->cols[j] = pairs_place_of(s, m->col.values[j]);
+    if (strcmp(m->row.name, "pair") != 0)
+        return members_of_table(x, s, err);
+    members_of_rows(x, s);
     return 0;
 }
 
 static double value_at(const struct members *x, int k)
 {
-    return matrix_at(x->m, x->row[k], x->col[k])->v[CELL_MEDIAN];
+    return x->of[k]->value;
 }
 
 static void pairs_gather(struct members *x, int class)
 {
     x->class = class;
     x->n = 0;
-    for (int i = 0; i < x->m->row.n; i++)
-        for (int j = i + 1; j < x->m->col.n; j++) {
-            if (!(matrix_at(x->m, i, j)->v[CELL_MEDIAN] > 0) ||
-                class_of(&x->rows[i], &x->cols[j]) != class)
-                continue;
-            x->row[x->n] = i;
-            x->col[x->n++] = j;
-        }
+    for (int i = 0; i < x->n_all; i++)
+        if (x->all[i].class == class)
+            x->of[x->n++] = &x->all[i];
 }
 
 static double typical_of(struct members *x)
@@ -150,7 +189,7 @@ static void report_outliers(struct report_out *o, struct members *x, double typi
         if (told == OUTLIERS_MAX)
             continue;
         told++;
-        int64_t first = x->m->row.values[x->row[k]], second = x->m->col.values[x->col[k]];
+        int64_t first = x->of[k]->first, second = x->of[k]->second;
         struct jsonw *w = report_finding(o, "outlier");
         jsonw_text(w, "matrix", x->m->name);
         jsonw_i64(w, "rank", first);

@@ -116,11 +116,13 @@ __attribute__((format(printf, 3, 4))) static void doubt(struct report_out *o, in
     va_end(ap);
 }
 
-static void doubt_modes(struct report_out *o, int *n, const struct json *conditions)
+// What the benchmark found out about its repetitions.
+static void doubt_repetitions(struct report_out *o, int *n, const struct json *conditions)
 {
     for (const struct json *i = json_first(conditions); i; i = json_next(i)) {
         struct condition c;
-        if (condition_from_json(&c, i, NULL) == 0 && c.kind == CONDITION_TWO_MODES)
+        if (condition_from_json(&c, i, NULL) == 0 &&
+            (c.kind == CONDITION_TWO_MODES || c.kind == CONDITION_ONE_REPETITION))
             doubt(o, n, "%c%s.", toupper((unsigned char)*c.text), c.text + 1);
     }
 }
@@ -143,8 +145,8 @@ static void say_doubts(struct report_out *o, const struct placement *p,
               p->wrong_memory, p->ranks);
     if (p->migrated)
         doubt(o, &n, "%d rank%s moved to another CPU.", p->migrated, p->migrated == 1 ? "" : "s");
-    doubt_modes(o, &n, run->conditions);
-    doubt_modes(o, &n, with ? with->conditions : NULL);
+    doubt_repetitions(o, &n, run->conditions);
+    doubt_repetitions(o, &n, with ? with->conditions : NULL);
     jsonw_end(&o->w);
     if (n)
         buf_char(&o->markdown, '\n');

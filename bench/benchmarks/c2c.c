@@ -25,7 +25,9 @@ _Static_assert((int)SPEC_SAMPLES_MAX <= (int)SLOT_FLAGS, "a flag a sample");
 
 struct handover {
     struct session *s;
-    int n_shapes, n_pairs; // matrices, and those of them that are of all pairs: the first
+    int n_shapes, n_pairs; // matrices, and those of them that are of pairs: the first
+    int (*listed)[2];      // pairs that were requested instead of all; owned
+    int n_listed;
     struct shape shapes[SHAPES_MAX];
     struct c2c_lines by_line; // of the other matrices; owned
     struct share lines;       // ours; owned
@@ -76,11 +78,24 @@ static int region_node(const struct handover *h, bool second)
     return second && other >= 0 ? other : node;
 }
 
-static int c2c_make_matrices(const struct handover *h, struct matrix *m, struct err *err)
+static int make_of_pairs(const struct handover *h, struct matrix *m, const struct shape *shape,
+                         struct err *err)
 {
     int ranks = session_ranks(h->s);
+    if (!h->listed)
+        return shape_make(m, shape, ranks, ranks, err);
+    if (shape_make(m, shape, h->n_listed, 1, err) < 0)
+        return -1;
+    for (int i = 0; i < h->n_listed; i++)
+        m->row.values[i] = axis_pair(h->listed[i][0], h->listed[i][1]);
+    m->col.values[0] = (int64_t)h->s->cache.line_bytes;
+    return 0;
+}
+
+static int c2c_make_matrices(const struct handover *h, struct matrix *m, struct err *err)
+{
     for (int i = 0; i < h->n_shapes; i++)
-        if ((i < h->n_pairs ? shape_make(&m[i], &h->shapes[i], ranks, ranks, err)
+        if ((i < h->n_pairs ? make_of_pairs(h, &m[i], &h->shapes[i], err)
                             : c2c_lines_make(&h->by_line, &m[i], &h->shapes[i], err)) < 0)
             return -1;
     return 0;
@@ -162,6 +177,8 @@ static int c2c_begin(struct handover *h, struct err *err)
     struct matrix m[SHAPES_MAX] = {0};
     int n = session_is_rank0(s) ? h->n_shapes : 0;
     int outcome = pairs_possible(s, err);
+    if (outcome == 0 && strcmp(s->spec->pairs, "all") != 0)
+        outcome = pair_list(s, s->spec->pairs, &h->listed, &h->n_listed, err);
     if (outcome == 0)
         outcome = c2c_check_methods(h, err);
     if (outcome == 0)
@@ -339,20 +356,19 @@ static int c2c_report(void *context, int index, const int ends[2], int stage, st
 {
     struct handover *h = context;
     const struct slot *slot = &h->s->board->slot[ends[0]];
-    (void)index;
     (void)stage;
     int row = c2c_lines_row(&h->by_line, ends[0], ends[1]);
+    int at[2] = {h->listed ? index : ends[0], h->listed ? 0 : ends[1]};
     for (int i = 0; i < h->n_pairs; i++) {
         session_judge(h->s, &slot->evidences[i], 0, "%s: ranks %d and %d", h->shapes[i].name,
                       ends[0], ends[1]);
-        if (session_report_cell(h->s, h->shapes[i].name, ends[0], ends[1], &slot->cells[i], err) <
-            0)
+        if (session_report_cell(h->s, h->shapes[i].name, at[0], at[1], &slot->cells[i], err) < 0)
             return -1;
     }
     for (int i = 0; row >= 0 && i < h->by_line.n_shapes; i++)
         if (c2c_lines_report(&h->by_line, row, i, h->shapes[h->n_pairs + i].name, err) < 0)
             return -1;
-    return 0;
+    return h->listed ? pair_note(h->s, ends, err) : 0;
 }
 
 // --- The whole -----------------------------------------------------------------------------------
@@ -363,6 +379,8 @@ static int c2c_measure_all(struct handover *h, struct err *err)
         return -1;
     const struct pair_work work = {
         .context = h,
+        .pairs = h->listed,
+        .n_pairs = h->n_listed,
         .n_stages = 1,
         .n_cells = h->n_pairs,
         .shapes = h->shapes,
@@ -381,12 +399,13 @@ int c2c_run(struct session *s, struct err *err)
     struct handover h = {.s = s, .lines = {.fd = -1}};
     h.n_shapes = shape_list(s->spec, h.shapes);
     for (int i = 0; i < h.n_shapes; i++)
-        h.n_pairs += strcmp(h.shapes[i].rows, "rank") == 0;
+        h.n_pairs += strcmp(h.shapes[i].cols, "line") != 0;
     int outcome = c2c_measure_all(&h, err);
     for (int i = 0; h.sums && i < session_ranks(s) * h.n_pairs; i++)
         cell_sum_fini(&h.sums[i]);
     c2c_lines_fini(&h.by_line);
     share_fini(&h.lines);
+    free(h.listed);
     free(h.sums);
     free(h.samples);
     return outcome;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sum of samples for each line. A matrix of all pairs by all lines is kept small enough to be
-// read and stored: 45 ranks with eight lines are 8,000 cells.
+// read and stored: 45 ranks with eight lines are 8,000 cells. A list of pairs is small enough.
 #include "bench/benchmarks/c2c_lines.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench/session/pairs.h"
 
@@ -26,11 +27,13 @@ static int all_pairs(struct c2c_lines *l, int ranks, struct err *err)
 int c2c_lines_init(struct c2c_lines *l, struct session *s, int n_shapes, struct err *err)
 {
     int ranks = session_ranks(s);
-    bool all = (int64_t)ranks * (ranks - 1) / 2 * s->spec->lines <= LINE_CELLS_MAX;
+    bool listed = strcmp(s->spec->pairs, "all") != 0;
+    bool all = !listed && (int64_t)ranks * (ranks - 1) / 2 * s->spec->lines <= LINE_CELLS_MAX;
+    const char *which = listed ? s->spec->pairs : "classes";
     *l = (struct c2c_lines){.s = s, .n_shapes = n_shapes};
     if (!n_shapes)
         return 0;
-    if ((all ? all_pairs(l, ranks, err) : pair_list(s, "classes", &l->pairs, &l->n_pairs, err)) < 0)
+    if ((all ? all_pairs(l, ranks, err) : pair_list(s, which, &l->pairs, &l->n_pairs, err)) < 0)
         return -1;
     l->sums = calloc((size_t)(l->n_pairs * n_shapes) * (size_t)s->spec->lines, sizeof *l->sums);
     return l->sums ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for %d pairs", l->n_pairs);

@@ -14,7 +14,7 @@ struct c2c_lines {
     struct cell_sum *sums; // [row][shape][line], used by the first rank of a pair; owned
 };
 
-// For all pairs of ranks, or one of each class where these would be too many cells.
+// For the pairs that are requested; of all, one of each class where these would be too many cells.
 int c2c_lines_init(struct c2c_lines *l, struct session *s, int n_shapes, struct err *err);
 void c2c_lines_fini(struct c2c_lines *l);
 int c2c_lines_make(const struct c2c_lines *l, struct matrix *m, const struct shape *shape,

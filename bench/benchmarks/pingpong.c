@@ -321,15 +321,6 @@ static double pingpong_cost(void *context, int stage)
     return cost;
 }
 
-static int say_class(struct pingpong *p, const int e[2], struct err *err)
-{
-    const struct slot *slot = p->s->board->slot;
-    return session_note(
-        p->s, err, CONDITION_PAIR, -1, "pair %d-%d (%s): CPU %" PRId64 " and CPU %" PRId64, e[0],
-        e[1], pair_class_names[pair_class_of(&slot[e[0]].cpu_place, &slot[e[1]].cpu_place)],
-        slot[e[0]].info.cpu, slot[e[1]].info.cpu);
-}
-
 static int pingpong_report(void *context, int index, const int ends[2], int stage, struct err *err)
 {
     struct pingpong *p = context;
@@ -341,7 +332,7 @@ static int pingpong_report(void *context, int index, const int ends[2], int stag
                                    err);
     if (session_report_cell(p->s, p->shapes[0].name, index, stage, &slot->cells[0], err) < 0)
         return -1;
-    return stage == p->n_sizes - 1 ? say_class(p, ends, err) : 0;
+    return stage == p->n_sizes - 1 ? pair_note(p->s, ends, err) : 0;
 }
 
 static int pingpong_make_room(struct pingpong *p, struct err *err)

@@ -3,6 +3,7 @@
 // class, all of them, or those that were requested.
 #include "bench/session/pairs.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,18 +46,6 @@ static void one_of_each(const struct session *s, int (*pairs)[2], int *n)
     }
 }
 
-static int pairs_given(const struct session *s, const char *which, int (*pairs)[2], int *n,
-                       struct err *err)
-{
-    if (spec_pairs(which, pairs, n, err) < 0)
-        return -1;
-    for (int i = 0; i < *n; i++)
-        if (pairs[i][1] >= session_ranks(s))
-            return err_set(err, ERR_USAGE, "pairs", "--pairs: there is no rank %d, only 0-%d",
-                           pairs[i][1], session_ranks(s) - 1);
-    return 0;
-}
-
 int pairs_possible(const struct session *s, struct err *err)
 {
     if (session_ranks(s) >= 2)
@@ -75,10 +64,19 @@ int pair_list(const struct session *s, const char *which, int (**pairs)[2], int 
     if (strcmp(which, "classes") == 0)
         one_of_each(s, list, n);
     else
-        outcome = pairs_given(s, which, list, n, err);
+        outcome = spec_pairs(which, list, n, err);
     if (outcome < 0)
         free(list);
     else
         *pairs = list;
     return outcome;
+}
+
+int pair_note(struct session *s, const int ends[2], struct err *err)
+{
+    const struct slot *first = &s->board->slot[ends[0]], *second = &s->board->slot[ends[1]];
+    return session_note(s, err, CONDITION_PAIR, -1,
+                        "pair %d-%d (%s): CPU %" PRId64 " and CPU %" PRId64, ends[0], ends[1],
+                        pair_class_names[pair_class_of(&first->cpu_place, &second->cpu_place)],
+                        first->info.cpu, second->info.cpu);
 }

@@ -7,9 +7,12 @@
 
 enum pair_class pair_class_of(const struct cpu_place *a, const struct cpu_place *b);
 
-// ERR_USAGE or ERR_INVALID on "ranks": there are fewer than two, or more than a matrix holds.
+// ERR_USAGE or ERR_INVALID: there are fewer than two ranks, more than a matrix holds, or not those
+// that the list of pairs has.
 int pairs_possible(const struct session *s, struct err *err);
-// Pairs as "classes" or a list says, in order; *pairs is malloc'ed. ERR_USAGE on "pairs": a rank
-// that is not there.
+// Pairs as "classes" or a list says, in order, of ranks that there are (pairs_possible); *pairs is
+// malloc'ed.
 int pair_list(const struct session *s, const char *which, int (**pairs)[2], int *n,
               struct err *err);
+// States where the two ranks of a pair are.
+int pair_note(struct session *s, const int ends[2], struct err *err);

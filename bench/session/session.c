@@ -499,6 +499,18 @@ static int report_modes(struct session *s, struct err *err)
         100 * d->modes.high_share, d->widest);
 }
 
+// The classic method has no repetitions, and says so by its name.
+static int report_single(struct session *s, struct err *err)
+{
+    if (!spec_param(s->spec, "visits") || s->spec->visits > 1 ||
+        strcmp(spec_method(s->spec), benchmarks[s->spec->benchmark].method) != 0)
+        return 0;
+    return session_note(
+        s, err, CONDITION_ONE_REPETITION, -1,
+        "one repetition of each cell: low and high are of its samples alone, and no "
+        "interval states what a repeat would change");
+}
+
 static int session_report_doubts(struct session *s, struct err *err)
 {
     const struct doubts *d = &s->doubts;
@@ -661,6 +673,8 @@ static int session_finish(struct session *s, const struct options *o, struct err
     if (session_meet(s, 0, err) < 0)
         return -1;
     int outcome = session_is_rank0(s) ? session_report_doubts(s, err) : 0;
+    if (session_is_rank0(s) && outcome == 0)
+        outcome = report_single(s, err);
     if (session_is_rank0(s) && outcome == 0)
         outcome = session_report_clocks(s, err);
     if (session_is_rank0(s) && outcome == 0)

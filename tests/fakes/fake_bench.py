@@ -11,7 +11,8 @@ nothing, so what it shall do is chosen by
  2. else the name it was started by: "fake_bench-NAME" (a link is enough);
  3. else "good".
 
-Without MPI (--np=N) one process speaks for all ranks. A good run: rank 0 writes hello, the matrices that --mode asks for (sizes from --size), progress,
+Without MPI (--np=N) one process speaks for all ranks. Of c2c it knows one definition of listed pairs, without
+single lines. A good run: rank 0 writes hello, the matrices that --mode asks for (sizes from --size), progress,
 cells, ranks, end. Cell (row, col) of "concurrent" has the median 10 + row + 10 * col, of "serial" half
 of it, 11 samples. The placement it reports is that of --bind.
 
@@ -57,6 +58,7 @@ placement          a good run on the wrong CPU and node
 scaled [F]         a good run F times as slow (1.2)
 throttled F        the same, and the clock is 4/F GHz
 clock GHZ          a good run at this clock
+slow-core GHZ      rank 0 had this clock, the others 4 GHz
 off-cpu SHARE      rank 0 was off its CPU for this share of its time
 disturbed N        a good run with N disturbed samples a cell
 half               a good run with half of rank 0's pages elsewhere
@@ -68,6 +70,9 @@ import random
 import select
 import signal
 import sys
+
+LINE_BYTES = 64
+PAIR_BITS = 16  # axis_pair()
 
 
 def options(argv):
@@ -121,13 +126,20 @@ def placements(bind):
     return [tuple(map(int, place.split(":"))) for place in bind.split(",")]
 
 
+def listed_pairs(text):
+    """The values of axis "pair", as axis_pair() packs them."""
+    return [int(first) << PAIR_BITS | int(second) for first, _, second in (pair.partition("-") for pair in text.split(","))]
+
+
 class Fake:
     def __init__(self):
         self.name, self.argument = behaviour()
         self.o = options(sys.argv[1:])
         self.rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", "0"))
         self.ranks = int(os.environ.get("OMPI_COMM_WORLD_SIZE", self.o.get("np", "1")))
-        self.sizes = sizes(self.o["size"])
+        self.pairs = listed_pairs(self.o["pairs"]) if "c2c" in sys.argv else []
+        self.columns = [LINE_BYTES] if self.pairs else sizes(self.o["size"])
+        self.rows = len(self.pairs) or self.ranks
         self.out = None
         self.cells = 0
 
@@ -138,19 +150,20 @@ class Fake:
     def hello(self):
         self.record("hello", version=999 if self.name == "wrong-version" else 1,
                     nonce="0" * 32 if self.name == "bad-nonce" else self.o["nonce"],
-                    benchmark="bandwidth" if self.name == "wrong-benchmark" else "latency",
-                    method="prp4-v2", launcher="processes" if "np" in self.o else "mpi",
+                    benchmark="bandwidth" if self.name == "wrong-benchmark" else "c2c" if self.pairs else "latency",
+                    method="c2c-v2" if self.pairs else "prp4-v2", launcher="processes" if "np" in self.o else "mpi",
                     ranks=self.ranks + (self.name == "wrong-ranks"), line_bytes=64)
 
     def matrix(self, name):
-        columns = self.sizes + ([self.sizes[-1] * 2] if self.name == "wrong-shape" else [])
+        columns = self.columns + ([self.columns[-1] * 2] if self.name == "wrong-shape" else [])
+        rows = {"name": "pair", "values": self.pairs} if self.pairs else {"name": "rank", "values": list(range(self.ranks))}
         self.record("matrix", name="other" if self.name == "unasked-matrix" else name,
-                    quantity="latency", unit="us" if self.name == "wrong-unit" else "ns",
-                    rows={"name": "rank", "unit": "", "values": list(range(self.ranks))},
-                    cols={"name": "working_set", "unit": "bytes", "values": columns})
+                    quantity="round_trip" if self.pairs else "latency", unit="us" if self.name == "wrong-unit" else "ns",
+                    rows={"unit": "", **rows},
+                    cols={"name": "message" if self.pairs else "working_set", "unit": "bytes", "values": columns})
 
     def progress(self, done=0):
-        self.record("progress", phase="measure", done=done, total=self.ranks * len(self.sizes),
+        self.record("progress", phase="measure", done=done, total=self.rows * len(self.columns),
                     eta_ms=1000)
 
     def cell(self, matrix, row, col):
@@ -164,8 +177,10 @@ class Fake:
                     hi=v + 0.125, min=v - 1, p10=v - 0.5, p90=v + 0.5, p99=v + 1, mean=v, sd=0.25,
                     overlap=0.975, converged=1, **spread)
 
-    def clock(self):
-        return float(self.argument) if self.name == "clock" else 4 / float(self.argument) if self.name == "throttled" else 4
+    def clock(self, rank):
+        if self.name == "clock" or (self.name == "slow-core" and rank == 0):
+            return float(self.argument)
+        return 4 / float(self.argument) if self.name == "throttled" else 4
 
     def rank_record(self, rank, cpu, node):
         share = 0.5 if self.name == "half" and rank == 0 else 1
@@ -176,19 +191,19 @@ class Fake:
                     mem_method="move_pages", pages_wanted="thp", pages_got="thp", huge_share=1,
                     seed=1 + rank, migrations=0, arena_bytes=1 << 20, address="0x7f0000000000",
                     off_cpu_share=float(self.argument) if self.name == "off-cpu" and rank == 0 else 0.001,
-                    clock_ghz=self.clock(),
+                    clock_ghz=self.clock(rank),
                     nodes=[{"node": node + wrong, "pages": 256}])
 
     def all_cells(self, names):
-        done, total = 0, self.ranks * len(self.sizes)
+        done, total = 0, self.rows * len(self.columns)
         for name in names:
-            for row in range(self.ranks):
-                for col in range(len(self.sizes)):
+            for row in range(self.rows):
+                for col in range(len(self.columns)):
                     if self.name == "slow":
                         select.select([], [], [], float(self.argument or "0.05"))
                     while self.name == "held" and not os.path.exists(beside("fake_bench.go")):
                         select.select([], [], [], 0.02)
-                    last = (row, col) == (self.ranks - 1, len(self.sizes) - 1)
+                    last = (row, col) == (self.rows - 1, len(self.columns) - 1)
                     if not (last and self.name == "missing-cell"):
                         self.cell(name, row, col)
                     done += 1
@@ -257,8 +272,7 @@ class Fake:
         self.progress()
         if self.name in ("hang", "hang-hard"):
             wait_for_ever()
-        mode = self.o["mode"]
-        names = ["concurrent", "serial"] if mode == "both" else [mode]
+        names = [self.o["definition"]] if self.pairs else ["concurrent", "serial"] if self.o["mode"] == "both" else [self.o["mode"]]
         for name in names:
             self.matrix(name)
         self.in_the_middle(names[0])

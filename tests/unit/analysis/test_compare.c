@@ -478,6 +478,7 @@ static void test_every_shape(void)
         {BENCHMARK_PINGPONG, "pairs", "all", "bandwidth", COMPARE_RANK, COMPARE_RANK},
         {BENCHMARK_ATOMICS, NULL, NULL, "rate", COMPARE_THREADS, COMPARE_OPERATION},
         {BENCHMARK_C2C, NULL, NULL, "cas_lines", COMPARE_PAIR, COMPARE_LINE},
+        {BENCHMARK_C2C, "pairs", "classes", "load", COMPARE_PAIR, COMPARE_MESSAGE},
         {BENCHMARK_FIRSTTOUCH, NULL, NULL, "access", COMPARE_RANK, COMPARE_ACCESS},
         {BENCHMARK_LOADED, NULL, NULL, "latency", COMPARE_RANK, COMPARE_LOAD},
         {BENCHMARK_LOADED, "targets", "all", "latency", COMPARE_PATH, COMPARE_LOAD},

@@ -427,6 +427,16 @@ static void test_pairs(void)
     test_lines(&s);
     matrix_fini(&m[0]);
     matrix_fini(&m[1]);
+    snprintf(s.pairs, sizeof s.pairs, "0-1,0-2,1-2");
+    make(&m[0], &s, 0, 3, 1, 100);
+    for (int i = 0; i < 3; i++)
+        m[0].row.values[i] = axis_pair(i / 2, i ? 2 : 1);
+    got = run(&s, m, 1, true);
+    CHECK(near(value(got, "c2c.cas.median_ns"), 110), "of three that are listed: 100, 110, 120");
+    CHECK(near(value(got, "c2c.cas.same_l3.median_ns"), 100) &&
+              near(value(got, "c2c.cas.other_socket.median_ns"), 115),
+          "0-1; 0-2 and 1-2");
+    matrix_fini(&m[0]);
     spec_init(&s, BENCHMARK_PINGPONG);
     make(&m[0], &s, 0, 2, 2, 1);
     m[0].row.values[0] = axis_pair(0, 1);

@@ -100,8 +100,11 @@ static void test_idle(void)
     static const char text[] =
         "[{\"kind\":\"clock\",\"severity\":\"notice\",\"rank\":null,\"text\":\"no caveat\"},"
         "{\"kind\":\"two_modes\",\"severity\":\"notice\",\"rank\":null,"
-        "\"text\":\"the repetitions have two levels\"}]";
-    static const char *const two[] = {"Caveats", "- The repetitions have two levels.\n", NULL},
+        "\"text\":\"the repetitions have two levels\"},"
+        "{\"kind\":\"one_repetition\",\"severity\":\"notice\",\"rank\":null,"
+        "\"text\":\"one repetition of each cell\"}]";
+    static const char *const two[] = {"Caveats", "- The repetitions have two levels.\n",
+                                      "- One repetition of each cell.\n", NULL},
                              *const other[] = {"no caveat", NULL};
     CLEANUP_JSON struct json *given = json_parse(text, strlen(text), NULL);
     conditions = given;

@@ -298,6 +298,26 @@ static void test_lines(void)
     matrix_fini(&m);
 }
 
+// A row a pair instead of a table.
+static void test_listed_pairs(void)
+{
+    struct matrix m = {0};
+    shaped(&m, BENCHMARK_C2C, "classes", "cas", 6, 1);
+    static const int pairs[6][2] = {{0, 1}, {2, 3}, {0, 2}, {0, 3}, {1, 2}, {1, 3}};
+    for (int i = 0; i < 6; i++) {
+        m.row.values[i] = axis_pair(pairs[i][0], pairs[i][1]);
+        put(&m, i, 0, i < 2 ? 50 : 200);
+    }
+    m.col.values[0] = 64;
+    put(&m, 5, 0, 400);
+    static const char *const says[] = {
+        "cas, same L3: typically 50 ns, 50 to 50 over 2 pairs",
+        "cas, same socket: typically 200 ns, 200 to 400 over 4 pairs",
+        "ranks 1 and 3 have 400 ns, where 200 is typical of their class", NULL};
+    check_report(BENCHMARK_C2C, &m, 1, says, NULL);
+    matrix_fini(&m);
+}
+
 static void test_pairs(void)
 {
     struct matrix m = {0}, p = {0};
@@ -312,6 +332,7 @@ static void test_pairs(void)
     put(&m, 0, 3, 400);
     static const char *const odd[] = {"ranks 0 and 3 have 400 ns", NULL};
     check_report(BENCHMARK_C2C, &m, 1, odd, NULL);
+    test_listed_pairs();
     test_lines();
     shaped(&p, BENCHMARK_PINGPONG, NULL, "pingpong", 1, 2);
     p.row.values[0] = axis_pair(0, 2);

@@ -130,6 +130,9 @@ BENCHMARKS = [
     ("c2c", ["--quick", "--definition=load", "--lines=3"], {"load": (2, 2), "load_lines": (1, 3)}),
     ("c2c", ["--quick", "--definition=cas", "--lines=1"], {"cas": (2, 2)}),
     ("c2c", ["--quick", "--definition=states"], {"hitm": (2, 2), "hit": (2, 2)}),
+    ("c2c", ["--quick", "--definition=all", "--pairs=0-1", "--lines=3"],
+     {"cas": (1, 1), "load": (1, 1), "hitm": (1, 1), "hit": (1, 1), "cas_lines": (1, 3),
+      "load_lines": (1, 3)}),
     ("atomics", ["--quick", "--sample-us=200"],
      {"time": (2, 6), "rate": (2, 6), "fairness": (2, 6), "share": (2, 6), "handover": (1, 3)}),
     ("atomics", ["--quick", "--sample-us=200", "--operation=ticket", "--threads=2"],
@@ -173,6 +176,9 @@ def every_benchmark(bench, start, launcher):
                  for c, cell in enumerate(row)
                  if (cell["median"] is not None) != exists(m, r, c)]
         check(not empty, "every cell that exists has a median, and no other", empty)
+        single = "--visits=1" in options or (name == "hierarchy" and "--quick" in options)
+        kinds = [c["kind"] for c in result["conditions"]]
+        check(("one_repetition" in kinds) == single, "that it has one repetition", kinds)
         check(all(r["pages_checked"] > 0 and r["mem_share"] == 1 or r["mem_method"] == "none"
                   for r in result["ranks"]), "its memory was looked up", result["ranks"])
         check(all(n["process_kib"] > 0 for r in result["ranks"] for n in r["nodes"][:1]),

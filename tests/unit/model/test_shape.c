@@ -98,6 +98,10 @@ static void every_benchmark(void)
     spec_init(&s, BENCHMARK_PINGPONG);
     snprintf(s.pairs, sizeof s.pairs, "all");
     check_all(&s, "pingpong, all pairs");
+    spec_init(&s, BENCHMARK_C2C);
+    s.definition = C2C_EVERY;
+    snprintf(s.pairs, sizeof s.pairs, "classes");
+    check_all(&s, "c2c, a pair of each class");
     spec_init(&s, BENCHMARK_BANDWIDTH);
     s.sweep = SWEEP_OWN;
     check_all(&s, "bandwidth, own memory");
@@ -181,7 +185,7 @@ static void labels(void)
 }
 
 // Each benchmark in the form of its field.
-static void printed(int benchmark, const char *const *wanted)
+static void printed_pairs(int benchmark, const char *pairs, const char *const *wanted)
 {
     struct spec s;
     struct shape list[SHAPES_MAX];
@@ -190,6 +194,8 @@ static void printed(int benchmark, const char *const *wanted)
         {.rank = 0}, {.rank = 1, .cpu = 1}, {.rank = 2, .cpu = 8, .cpu_node = 2}};
     CLEANUP_BUF struct buf out = BUF_INIT;
     spec_init(&s, (enum benchmark_id)benchmark);
+    if (pairs)
+        snprintf(s.pairs, sizeof s.pairs, "%s", pairs);
     int n = shape_list(&s, list);
     for (int i = 0; i < n; i++) {
         if (make(&m[i], &s, &list[i]) < 0)
@@ -203,6 +209,11 @@ static void printed(int benchmark, const char *const *wanted)
               *wanted);
     for (int i = 0; i < n; i++)
         matrix_fini(&m[i]);
+}
+
+static void printed(int benchmark, const char *const *wanted)
+{
+    printed_pairs(benchmark, NULL, wanted);
 }
 
 // One row and one column, and one sample: no interval to print.
@@ -235,6 +246,8 @@ static void prints(void)
             (const char *const[]){"# Pair 0-1", "       #bytes", "t[usec]    Mbytes/sec",
                                   "maximum bandwidth", NULL});
     printed(BENCHMARK_C2C, (const char *const[]){"cas: round_trip (ns)", "2 CPU 8 node 2", NULL});
+    printed_pairs(BENCHMARK_C2C, "0-1,0-2,1-2",
+                  (const char *const[]){"cas: round_trip (ns)", "pair \\ message", "\n0-2 ", NULL});
     printed(BENCHMARK_FIRSTTOUCH, (const char *const[]){"own", "x 5.00", NULL});
     printed(BENCHMARK_LOADED, (const char *const[]){"MB/s", "       10%", NULL});
 }

@@ -218,6 +218,8 @@ int main(void)
                 "{\"benchmark\":\"atomics\",\"threads\":\"all\"}", 2);
     expect_more(&t, "{\"benchmark\":\"c2c\"}",
                 "{\"benchmark\":\"c2c\",\"concurrent_pairs\":\"one\"}", 2);
+    expect_more(&t, "{\"benchmark\":\"c2c\",\"pairs\":\"0-1\"}",
+                "{\"benchmark\":\"c2c\",\"pairs\":\"0-1,0-2,0-3,0-4,0-5,0-6,0-7,1-2\"}", 1.5);
     expect_more(&t, "{\"benchmark\":\"latency\",\"launcher\":\"processes\",\"size\":\"1\"}",
                 "{\"benchmark\":\"latency\",\"launcher\":\"mpi\",\"size\":\"1\"}", 1);
     return tap_done();

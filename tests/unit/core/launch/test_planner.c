@@ -190,7 +190,14 @@ static void many_ranks(void)
     struct err err = {0};
     refuse(&t, "{\"benchmark\":\"c2c\",\"hyperthreads\":true}", "ranks",
            "1024 ranks have 523776 pairs, and a table of all pairs has at most 512 ranks "
-           "(ranks=one-per-l3, a number per node, or cpus): the benchmark scan measures");
+           "(ranks=one-per-l3, a number per node, or cpus): pairs=classes measures");
+    refuse(&t, "{\"benchmark\":\"c2c\",\"hyperthreads\":true,\"pairs\":\"0-1,3-1024\"}", "pairs",
+           "must be classes, all or at most 64 pairs");
+    refuse(&t, "{\"benchmark\":\"c2c\",\"pairs\":\"0-1,3-512\"}", "pairs",
+           "has rank 512, but the run has ranks 0-511");
+    expect_ranks(&t, "{\"benchmark\":\"c2c\",\"pairs\":\"0-1,0-1023\",\"hyperthreads\":true}",
+                 1024);
+    expect_ranks(&t, "{\"benchmark\":\"c2c\",\"pairs\":\"classes\"}", 4);
     expect_ranks(&t, "{\"benchmark\":\"c2c\"}", 512);
     expect_ranks(&t, "{\"benchmark\":\"scan\",\"hyperthreads\":true}", 1024);
     expect_ranks(&t, "{\"benchmark\":\"pingpong\",\"pairs\":\"0-1,0-1000\",\"hyperthreads\":true}",
