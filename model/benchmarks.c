@@ -247,8 +247,7 @@ static const struct param bandwidth_params[] = {
              "streaming (non-temporal), as in most figures that vendors publish."},
     P_TARGETS(INTERLEAVED_HELP),
     P_PAGES,
-    P_PASSES("8", "Times that each kernel is timed over its arrays, over all repetitions. One "
-                  "more, before the others, is not counted."),
+    P_PASSES("8", "Times that each kernel is timed over its arrays, over all repetitions."),
     P_VISITS("8"),
 };
 

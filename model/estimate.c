@@ -229,22 +229,35 @@ static double band_visits(const struct spec *s)
     return fmin((double)s->visits, (double)s->passes);
 }
 
-// Passes of a visit; the first pass of all is not counted.
 static double band_passes(const struct spec *s)
 {
-    double visits = band_visits(s);
-    return ceil((double)s->passes / visits) + 1 / visits;
+    return ceil((double)s->passes / band_visits(s));
 }
 
-// A visit of a row of `n` ranks on one target: `arrays` arrays of `bytes` made, filled, passed over
-// (`moves` times their bytes) and compared, and all that `jobs` times but the first.
-static double band_s(const struct spec *s, const struct workload *w, double n, double bytes,
-                     int arrays, double moves, int jobs)
+// `n` ranks make `arrays` arrays of `bytes` on one target, fill them `times` times and compare as
+// often. Teams of a round do so on different targets; what links between nodes carry of it is not
+// known here.
+static double band_place_s(const struct spec *s, const struct workload *w, double n, double bytes,
+                           int arrays, int times)
 {
     enum { FILLED_AND_COMPARED = 3 }; // a line that is filled is read first
     double made = arena_s(s, w, arrays * bytes / n, n) * turns(w);
-    double touched = jobs * FILLED_AND_COMPARED * arrays + band_passes(s) * moves;
-    return made + touched * bytes / speed_of(n, w->far) + 5 * meet_s(w);
+    return made + times * FILLED_AND_COMPARED * arrays * bytes / speed_of(n, w->far) +
+           2 * meet_s(w);
+}
+
+// The turn of a row of `n` ranks: passes that move `moves` times the bytes of an array.
+static double band_turn_s(const struct spec *s, const struct workload *w, double n, double bytes,
+                          double moves)
+{
+    return band_passes(s) * moves * bytes / speed_of(n, w->far) + CLOCK_S + 2 * meet_s(w);
+}
+
+// Before it: a part of an array is filled again, in laps. Their lines are read first.
+static double band_warm_s(const struct workload *w, double n, double bytes)
+{
+    double lap = 2 * bytes / BAND_WARM_PART / speed_of(n, w->far);
+    return ceil(BAND_WARM_NS / 1e9 / lap) * lap;
 }
 
 // Of the sweep by sizes: `n` ranks with `bytes` each, on their own nodes.
@@ -274,24 +287,38 @@ static double band_sizes_s(const struct spec *s, const struct workload *w)
     return sum;
 }
 
+// Rows of teams on each target: their turns, and the placing of each round, as of the largest team.
+static double band_rows_s(const struct spec *s, const struct workload *w, double moves)
+{
+    double turns_s = 0, place = 0, sum = 0;
+    for (int i = 0; i < w->n_teams; i++) {
+        double n = w->teams[i].n_ranks, bytes = (double)w->teams[i].array_bytes;
+        double placed = band_place_s(s, w, n, bytes, STREAM_ARRAYS, 1);
+        turns_s += w->targets * (band_warm_s(w, n, bytes) + band_turn_s(s, w, n, bytes, moves));
+        place = fmax(place, placed);
+        sum += w->targets * placed;
+    }
+    bool at_once = stream_at_once(s, w->n_teams, w->targets) > 1;
+    return turns_s + (at_once ? stream_rounds(s, w->n_teams, w->targets) * place : sum);
+}
+
 static double estimate_bandwidth(const struct spec *s, const struct workload *w)
 {
-    const struct stream_team *teams = w->teams;
-    double sum = 0, moves = 0;
+    double sum = 0, moves = 0, bytes = w->n_teams ? (double)w->teams[0].array_bytes : 0;
+    double n = w->per_node;
     for (int k = 0; k < (int)COUNT_OF(kernels); k++)
         moves += kernel_runs(s, k) ? kernel_moves(s, k) : 0;
     if (s->sweep == SWEEP_SIZES)
         sum = band_sizes_s(s, w);
-    else if (s->sweep == SWEEP_OWN && w->n_teams) // each node has its part of the arrays
-        sum = band_s(s, w, w->per_node, (double)teams[0].array_bytes / w->nodes, STREAM_ARRAYS,
-                     moves, 1);
-    else if (s->sweep == SWEEP_MEMCPY) // libc's, which reads the lines that it writes, and around
+    else if (s->sweep == SWEEP_OWN && w->n_teams) { // each node has its part of the arrays
+        bytes /= w->nodes;
+        sum = band_place_s(s, w, n, bytes, STREAM_ARRAYS, 1) + band_warm_s(w, n, bytes) +
+              band_turn_s(s, w, n, bytes, moves);
+    } else if (s->sweep == SWEEP_MEMCPY) // libc's, which reads the lines that it writes, and around
         sum = (double)w->targets * w->targets *
-              band_s(s, w, w->per_node, (double)teams[0].array_bytes, 2, 3 + 2, 2);
+              (band_place_s(s, w, n, bytes, 2, 2) + band_turn_s(s, w, n, bytes, 3 + 2));
     else
-        for (int i = 0; i < w->n_teams; i++)
-            sum += w->targets * band_s(s, w, teams[i].n_ranks, (double)teams[i].array_bytes,
-                                       STREAM_ARRAYS, moves, 1);
+        sum = band_rows_s(s, w, moves);
     return band_visits(s) * sum;
 }
 

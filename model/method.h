@@ -13,6 +13,8 @@ enum {
 
     // bandwidth: a pass over a small working set moves so much, in several laps.
     BAND_LAPS_BYTES = 64 << 20,
+    BAND_WARM_NS = 10000000, // of filling, before the passes of ranks that slept
+    BAND_WARM_PART = 2,      // of one array: twice the caches that STREAM's rule counts
 
     // pingpong
     TRIPS_BYTES = 40 << 20, // of all messages of a size, as IMB limits its repetitions

@@ -59,6 +59,7 @@ void plan_write_json(const struct plan *p, struct jsonw *w, const char *key)
     jsonw_text(w, "launcher", p->processes ? "processes" : "mpi");
     jsonw_i64(w, "bytes_per_rank", p->bytes_per_rank);
     jsonw_i64(w, "bytes_per_target", p->bytes_per_target);
+    jsonw_i64(w, "targets_at_once", p->targets_at_once);
     jsonw_i64(w, "bytes_per_loader", p->bytes_per_loader);
     jsonw_i64(w, "reserved_page_bytes", p->reserved_page_bytes);
     if (p->found_run)

@@ -34,6 +34,7 @@ struct plan {
     int64_t bytes_per_loader; // of each of load_cpus or each rank that makes the load, on its node
     int64_t bytes_per_rank;   // of each other rank on its node: largest working set, rounded
     int64_t bytes_per_target; // on each target at once, of all ranks together
+    int targets_at_once;      // that have so much at a time; others: one after the other
     int64_t reserved_page_bytes; // ranks and targets have reserved huge pages of so many; 0: none
     int64_t found_run;           // the run of `hierarchy` that sizes follow from; 0: none
     int64_t found_bytes;         // of the cache that it found beyond the kernel's; 0: none
@@ -50,8 +51,8 @@ int64_t plan_rank_bytes(const struct plan *p, int rank); // on its node
 int plan_rank_node(const struct plan *p, int rank);      // -1: no node, or several
 // {"ranks":[{"rank":0,"cpu":1,"cpu_node":0,"mem_node":0},…],"targets":[…],"interleaved":[…],
 //  "load_cpus":"",
-//  "launcher":"mpi","bytes_per_rank":…,"bytes_per_target":…,"bytes_per_loader":…,
-//  "reserved_page_bytes":0,
+//  "launcher":"mpi","bytes_per_rank":…,"bytes_per_target":…,"targets_at_once":1,
+//  "bytes_per_loader":…,"reserved_page_bytes":0,
 //  "sizes_from":12,"found_cache_bytes":0,"estimate_s":25.3,"timeout_s":900,
 //  "shortened":[{"name":"visits","from":8,"to":4}],"notes":[…]}
 void plan_write_json(const struct plan *p, struct jsonw *w, const char *key);

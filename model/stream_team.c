@@ -124,6 +124,34 @@ bool stream_team_has(const struct spec *s, const struct stream_team *t,
     return team_is_node(s) ? caches[rank].node == t->value : rank < t->value;
 }
 
+// Teams of nodes have no rank in common, but a copy has two targets.
+static bool places_at_once(const struct spec *s)
+{
+    return s->benchmark == BENCHMARK_BANDWIDTH && s->sweep == SWEEP_NODES;
+}
+
+int stream_at_once(const struct spec *s, int rows, int cols)
+{
+    if (!places_at_once(s))
+        return 1;
+    return rows < cols ? rows : cols;
+}
+
+int stream_rounds(const struct spec *s, int rows, int cols)
+{
+    if (!places_at_once(s))
+        return rows * cols;
+    return rows > cols ? rows : cols;
+}
+
+int stream_round_col(const struct spec *s, int rows, int cols, int round, int row)
+{
+    if (!places_at_once(s))
+        return round % rows == row ? round / rows : -1;
+    int col = (row + round) % stream_rounds(s, rows, cols);
+    return col < cols ? col : -1;
+}
+
 // Of the caches beyond those that the kernel lists, one a node.
 static uint64_t team_found_bytes(const struct spec *s, const struct rank_cache *caches, int end,
                                  const struct stream_team *t)

@@ -37,3 +37,10 @@ int stream_teams(const struct spec *s, const struct rank_cache *caches, int rank
                  struct stream_team *teams, struct err *err);
 bool stream_team_has(const struct spec *s, const struct stream_team *t,
                      const struct rank_cache *caches, int rank);
+
+// The rounds of a repetition of all cells. In the sweep by nodes the cells of a round have neither
+// a row nor a column in common, so their arrays are placed, filled and compared at once, by
+// different ranks and on different targets. Other cells are rounds of one.
+int stream_rounds(const struct spec *s, int rows, int cols);
+int stream_round_col(const struct spec *s, int rows, int cols, int round, int row); // -1: none
+int stream_at_once(const struct spec *s, int rows, int cols); // cells of a round, at most

@@ -2,9 +2,12 @@
 // STREAM by several ranks: each has its slice of the arrays, all start at a spinning barrier, and a
 // pass lasts from the first start to the last end. The order of events:
 //   1. rows, columns and jobs follow from the sweep: a job is a kernel, or libc's memcpy
-//   2. a visit goes over all cells; at each cell the ranks of its team place their arrays
-//      (bandwidth_cell.c), time some passes of each job, and check every element
-//   3. at its last visit a cell is summed up and reported
+//   2. a visit goes over all cells, in rounds; in a round teams that have no rank and no target in
+//      common place and fill their arrays at once (bandwidth_cell.c); one after the other they time
+//      some passes of each job, while all others sleep; at once they check every element
+//   3. after the last visit each cell is summed up and reported
+// A round is there because placing takes longer than measuring: on 24 nodes, one cell at a time,
+// three quarters of the run.
 // The slices together are the size requested, so that the rule "each array at least four times the
 // caches" holds for what is measured: the ranks of a row and their caches (model/stream_team.h).
 #include <stdlib.h>
@@ -139,8 +142,10 @@ static int bandwidth_begin(struct band *b, struct err *err)
     int outcome = d ? benchmarks[s->spec->benchmark].bytes(s->spec, b->caches, ranks, &bytes, err)
                     : err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
     bool targets = spec_has_targets(s->spec);
+    int last_in_turn = s->n_targets - stream_at_once(s->spec, b->n_rows, s->n_targets);
     for (int t = 0; d && targets && t < s->n_targets; t++)
-        d[n++] = (struct demand){.node = s->targets[t], .bytes = bytes, .in_turn = true};
+        d[n++] =
+            (struct demand){.node = s->targets[t], .bytes = bytes, .in_turn = t <= last_in_turn};
     for (int r = 0; d && !targets && r < ranks; r++)
         d[n++] =
             (struct demand){.node = s->board->slot[r].memory, .bytes = bytes / (uint64_t)ranks};
@@ -198,6 +203,7 @@ static void place_of(const struct band *b, int row, int col, struct band_place *
     *place = (struct band_place){
         .set_bytes = sizes ? (uint64_t)b->col[col] : 0,
         .array_bytes = team->array_bytes / (uint64_t)team->n_ranks,
+        .ranks = team->n_ranks,
         .from = copies ? (int)b->row[row] : target,
         .to = target,
     };
@@ -217,17 +223,60 @@ static int bandwidth_report(struct band *b, const struct rank_team *team, int ro
     return 0;
 }
 
-static int bandwidth_visit(struct band *b, int row, int col, struct err *err)
+// The column of a round in this row; -1: none.
+static int round_col(const struct band *b, int round, int row)
+{
+    return stream_round_col(b->s->spec, b->n_rows, b->n_cols, round, row);
+}
+
+// The cell of the round that this rank's team has, if it has one.
+static int bandwidth_place(struct band *b, int round, struct band_visit *v, struct err *err)
+{
+    for (int row = 0; row < b->n_rows; row++) {
+        int col = round_col(b, round, row);
+        struct membership of = {b, col < 0 ? NULL : team_of(b, row, col)};
+        if (col < 0 || !belongs(&of, b->s->comm->rank))
+            continue;
+        struct band_place place;
+        place_of(b, row, col, &place);
+        return band_visit_place(v, &b->cells, &place, row * b->n_cols + col, err);
+    }
+    return 0;
+}
+
+// How far all cells are. Rank 0 writes it while no rank measures.
+static int bandwidth_advance(struct band *b, struct err *err)
+{
+    double all = (double)(b->visits * b->n_rows * b->n_cols);
+    return b->done ? session_progress(b->s, PHASE_MEASURE, (double)b->done / all, err) : 0;
+}
+
+static int bandwidth_measure(struct band *b, int row, int col, struct band_visit *v,
+                             struct err *err)
 {
     struct session *s = b->s;
     struct membership of = {b, team_of(b, row, col)};
-    struct band_place place;
     struct rank_team team = rank_team_of(s, belongs, &of);
-    double all = (double)(b->visits * b->n_rows * b->n_cols);
-    place_of(b, row, col, &place);
-    if (band_cell_visit(&b->cells, &team, &place, row * b->n_cols + col, b->visits, err) < 0)
+    if (session_meet(s, bandwidth_advance(b, err), err) < 0)
         return -1;
-    return session_meet(s, session_progress(s, PHASE_MEASURE, (double)++b->done / all, err), err);
+    if (session_stopped(s))
+        return 0;
+    b->done++;
+    return session_meet(s, team.mine ? band_visit_measure(v, &team, b->visits, err) : 0, err);
+}
+
+static int bandwidth_round(struct band *b, int round, struct err *err)
+{
+    struct session *s = b->s;
+    struct band_visit v CLEANUP(band_visit_fini) = {0};
+    if (session_meet(s, bandwidth_place(b, round, &v, err), err) < 0)
+        return -1;
+    for (int row = 0; row < b->n_rows && !session_stopped(s); row++) {
+        int col = round_col(b, round, row);
+        if (col >= 0 && bandwidth_measure(b, row, col, &v, err) < 0)
+            return -1;
+    }
+    return session_meet(s, v.b ? band_visit_check(&v, err) : 0, err);
 }
 
 static int bandwidth_sum_up(struct band *b, int row, int col, struct err *err)
@@ -254,16 +303,20 @@ static int bandwidth_measure_all(struct band *b, struct err *err)
         session_meet(s, warn_of_caches(b, err), err) < 0)
         return -1;
     s->limit.repetitions = b->visits = p->visits < p->passes ? p->visits : p->passes;
+    int rounds = stream_rounds(p, b->n_rows, b->n_cols);
     for (int64_t v = 0; v < b->visits; v++)
-        for (int col = 0; col < b->n_cols; col++)
-            for (int row = 0; row < b->n_rows && !session_stopped(s); row++)
-                if (bandwidth_visit(b, row, col, err) < 0)
-                    return -1;
-    int64_t visited = b->done; // in this order
-    for (int col = 0; col < b->n_cols; col++)
-        for (int row = 0; row < b->n_rows && visited-- > 0; row++)
-            if (bandwidth_sum_up(b, row, col, err) < 0)
+        for (int round = 0; round < rounds && !session_stopped(s); round++)
+            if (bandwidth_round(b, round, err) < 0)
                 return -1;
+    if (session_meet(s, bandwidth_advance(b, err), err) < 0)
+        return -1;
+    int64_t visited = b->done; // in this order
+    for (int round = 0; round < rounds; round++)
+        for (int row = 0; row < b->n_rows; row++) {
+            int col = round_col(b, round, row);
+            if (col >= 0 && visited-- > 0 && bandwidth_sum_up(b, row, col, err) < 0)
+                return -1;
+        }
     return 0;
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of a visit: map and verify the arrays, fill them, time the passes of the jobs, compare
 // every element with what arithmetic gives, unmap. Jobs that use the same arrays share them; where
-// the size of an array depends on the job, each has its own.
+// the size of an array depends on the job, each fills its own, directly before its passes. Between
+// filling shared arrays and the passes a team may have slept while others measured. So it fills a
+// part again: the caches have lines of the last array that are not yet written back, as if all had
+// been filled just then, and the clock is up.
 #include "bench/benchmarks/bandwidth_cell.h"
 
 #include <stdlib.h>
@@ -47,18 +50,7 @@ void band_cells_fini(struct band_cells *b)
 
 // --- Arrays --------------------------------------------------------------------------------------
 
-struct band_visit {
-    struct band_cells *b;
-    struct rank_team *team;
-    const struct band_place *place;
-    struct cell_sum *sums;  // of this cell
-    struct arena arenas[2]; // of what is read, and of what is written elsewhere; owned
-    struct stream_arrays arrays;
-    double want[3]; // that every element has now
-    uint64_t laps;  // of a pass
-};
-
-static void band_visit_fini(struct band_visit *v)
+void band_visit_fini(struct band_visit *v)
 {
     for (int i = 0; i < 2; i++)
         arena_fini(&v->arenas[i]);
@@ -70,6 +62,12 @@ static bool band_copies(const struct band_cells *b)
     return !b->jobs[0].code;
 }
 
+// Each job fills its own arrays.
+static bool fills_by_job(const struct band_visit *v)
+{
+    return v->place.set_bytes || band_copies(v->b);
+}
+
 static size_t elements_of(uint64_t bytes)
 {
     return bytes / sizeof(double) / ALIGNED * ALIGNED;
@@ -77,7 +75,7 @@ static size_t elements_of(uint64_t bytes)
 
 static int visit_map(struct band_visit *v, struct err *err)
 {
-    const struct band_place *p = v->place;
+    const struct band_place *p = &v->place;
     struct session *s = v->b->s;
     uint64_t array = elements_of(p->array_bytes) * sizeof(double);
     if (p->set_bytes)
@@ -85,7 +83,7 @@ static int visit_map(struct band_visit *v, struct err *err)
     if (array < ELEMENTS_MIN * sizeof(double))
         return err_set(err, ERR_USAGE, "size",
                        "--size: arrays of %llu bytes for each of %d ranks are too small",
-                       (unsigned long long)array, v->team->n);
+                       (unsigned long long)array, p->ranks);
     if (p->from == p->to)
         return session_arena(s, &v->arenas[0], (band_copies(v->b) ? 2 : STREAM_ARRAYS) * array,
                              p->to, err);
@@ -97,7 +95,7 @@ static int visit_map(struct band_visit *v, struct err *err)
 // Where the arrays are that jobs with these `uses` work on, with fresh values.
 static void visit_lay_out(struct band_visit *v, unsigned uses)
 {
-    const struct band_place *p = v->place;
+    const struct band_place *p = &v->place;
     double *memory = (double *)(void *)v->arenas[0].base;
     size_t n = elements_of(p->array_bytes);
     v->laps = 1;
@@ -110,6 +108,29 @@ static void visit_lay_out(struct band_visit *v, unsigned uses)
         v->arrays.c = (double *)(void *)v->arenas[1].base;
     stream_fill(&v->arrays, 0, n);
     stream_begin(v->want);
+}
+
+int band_visit_place(struct band_visit *v, struct band_cells *b, const struct band_place *place,
+                     int cell, struct err *err)
+{
+    *v = (struct band_visit){.b = b, .place = *place, .sums = &b->sums[cell * b->n_jobs]};
+    if (visit_map(v, err) < 0)
+        return -1;
+    uint64_t begin = clock_mono_ns();
+    if (!fills_by_job(v))
+        visit_lay_out(v, STREAM_ABC);
+    b->s->slot->phase_ms[PHASE_BUILD] += session_ms_since(begin);
+    return 0;
+}
+
+static void visit_warm(struct band_visit *v)
+{
+    const struct stream_arrays last = {.c = v->arrays.c, .n = v->arrays.n};
+    uint64_t begin = clock_mono_ns();
+    do
+        stream_fill(&last, last.n - last.n / BAND_WARM_PART, last.n);
+    while (clock_mono_ns() - begin < BAND_WARM_NS);
+    v->b->s->slot->phase_ms[PHASE_WARMUP] += session_ms_since(begin);
 }
 
 static int visit_check(const struct band_visit *v, struct err *err)
@@ -141,7 +162,7 @@ static double visit_lap(struct band_visit *v, const struct band_job *job)
     return 0;
 }
 
-static int visit_pass(struct band_visit *v, int i, bool counts, struct err *err)
+static int visit_pass(struct band_visit *v, int i, struct err *err)
 {
     struct session *s = v->b->s;
     const struct band_job *job = &v->b->jobs[i];
@@ -154,17 +175,15 @@ static int visit_pass(struct band_visit *v, int i, bool counts, struct err *err)
     rank_team_set_pass(s, &from, &to, 0);
     stream_expect(v->want, job->kernel);
     rank_team_wait(s, v->team);
-    return counts && v->team->index == 0 ? visit_record(v, i, err) : 0;
+    return v->team->index == 0 ? visit_record(v, i, err) : 0;
 }
 
-// The first pass of all is not counted: pages of code and tables come in.
 static int visit_passes(struct band_visit *v, int first, int n, int64_t visits, struct err *err)
 {
     int64_t passes = (v->b->s->spec->passes + visits - 1) / visits;
-    bool fresh = v->sums[first].visits == 0;
-    for (int64_t p = fresh ? -1 : 0; p < passes; p++)
+    for (int64_t p = 0; p < passes; p++)
         for (int i = first; i < first + n; i++)
-            if (visit_pass(v, i, p >= 0, err) < 0)
+            if (visit_pass(v, i, err) < 0)
                 return -1;
     for (int i = first; i < first + n; i++)
         cell_sum_next_visit(&v->sums[i]);
@@ -176,37 +195,42 @@ static int visit_passes(struct band_visit *v, int first, int n, int64_t visits, 
 static int visit_jobs(struct band_visit *v, int64_t visits, struct err *err)
 {
     const struct band_cells *b = v->b;
-    bool alone = v->place->set_bytes || band_copies(b);
+    bool alone = fills_by_job(v);
     for (int i = 0, n; i < b->n_jobs; i += n) {
         for (n = 1; !alone && i + n < b->n_jobs && b->jobs[i + n].kernel <= STREAM_TRIAD;)
             n++;
-        if (alone || i == 0)
-            visit_lay_out(v, alone ? stream_kernels[b->jobs[i].kernel].uses : STREAM_ABC);
-        if (visit_passes(v, i, n, visits, err) < 0 ||
-            ((alone || i + n == b->n_jobs) && visit_check(v, err) < 0))
+        if (alone)
+            visit_lay_out(v, stream_kernels[b->jobs[i].kernel].uses);
+        if (visit_passes(v, i, n, visits, err) < 0 || (alone && visit_check(v, err) < 0))
             return -1;
     }
     return 0;
 }
 
-int band_cell_visit(struct band_cells *b, struct rank_team *team, const struct band_place *place,
-                    int cell, int64_t visits, struct err *err)
+int band_visit_measure(struct band_visit *v, struct rank_team *team, int64_t visits,
+                       struct err *err)
 {
-    struct session *s = b->s;
-    struct band_visit v CLEANUP(band_visit_fini) = {
-        .b = b, .team = team, .place = place, .sums = &b->sums[cell * b->n_jobs]};
-    if (session_meet(s, team->mine ? visit_map(&v, err) : 0, err) < 0)
-        return -1;
+    struct slot *slot = v->b->s->slot;
+    v->team = team;
+    if (!fills_by_job(v))
+        visit_warm(v);
     uint64_t begin = clock_mono_ns();
-    int outcome = team->mine ? visit_jobs(&v, visits, err) : 0;
-    s->slot->phase_ms[PHASE_MEASURE] += team->mine ? session_ms_since(begin) : 0;
-    if (team->mine)
-        reference_clock_take(&s->slot->cycle);
-    if (team->mine)
-        session_check_again(s, &v.arenas[0], place->from);
-    if (v.arenas[1].base)
-        session_check_again(s, &v.arenas[1], place->to);
-    return session_meet(s, outcome, err);
+    int outcome = visit_jobs(v, visits, err);
+    slot->phase_ms[PHASE_MEASURE] += session_ms_since(begin);
+    reference_clock_take(&slot->cycle);
+    return outcome;
+}
+
+int band_visit_check(struct band_visit *v, struct err *err)
+{
+    struct session *s = v->b->s;
+    uint64_t begin = clock_mono_ns();
+    int outcome = fills_by_job(v) ? 0 : visit_check(v, err);
+    s->slot->phase_ms[PHASE_VERIFY] += session_ms_since(begin);
+    session_check_again(s, &v->arenas[0], v->place.from);
+    if (v->arenas[1].base)
+        session_check_again(s, &v->arenas[1], v->place.to);
+    return outcome;
 }
 
 int band_cell_sum_up(struct band_cells *b, int cell, struct err *err)

@@ -108,10 +108,15 @@ static int loaders_on(const struct judge *j, int node)
 static int64_t target_bytes(const struct judge *j, int node)
 {
     const struct plan *p = j->in->plan;
-    double most = 0; // one target after the other
-    for (int i = 0; i < p->n_targets; i++)
-        most = fmax(most, target_share(p->targets[i], node, j->in->topology->weights));
-    return (int64_t)ceil(most * (double)p->bytes_per_target);
+    double sum = 0, most = 0; // of those at once, and of those one after the other
+    for (int i = 0; i < p->n_targets; i++) {
+        double share = target_share(p->targets[i], node, j->in->topology->weights);
+        if (i > p->n_targets - p->targets_at_once)
+            sum += share;
+        else
+            most = fmax(most, share);
+    }
+    return (int64_t)ceil((sum + most) * (double)p->bytes_per_target);
 }
 
 static long long mib(double bytes)
@@ -172,7 +177,7 @@ int64_t admission_plan_bytes(const struct plan *p)
     int64_t bytes = 0;
     for (int i = 0; i < p->n_ranks; i++)
         bytes += plan_rank_bytes(p, i) + RANK_OVERHEAD_BYTES;
-    return bytes + (p->n_targets ? p->bytes_per_target : 0) +
+    return bytes + p->targets_at_once * p->bytes_per_target +
            loaders(p, &ids) * p->bytes_per_loader;
 }
 

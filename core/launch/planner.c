@@ -684,6 +684,19 @@ static uint64_t planner_round_shared(const struct plan *p, const struct spec *s,
     return (bytes + most * page - 1) / (most * page) * most * page;
 }
 
+// Nodes that have CPUs of ranks.
+static int cpu_nodes(const struct plan *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->n_ranks; i++) {
+        int k = 0;
+        while (p->ranks[k].cpu_node != p->ranks[i].cpu_node)
+            k++;
+        n += k == i;
+    }
+    return n;
+}
+
 // How much each rank and each target has to hold; the same arithmetic as the benchmarks'.
 static int count_bytes(struct plan *p, const struct spec *s, const struct topology *t,
                        struct err *err)
@@ -704,9 +717,10 @@ static int count_bytes(struct plan *p, const struct spec *s, const struct topolo
     else if (p->reserved_page_bytes)
         one = planner_round_shared(p, s, (uint64_t)p->reserved_page_bytes, one);
     p->bytes_per_loader = planner_loader_bytes(p, s, t, sizes, one, usual);
-    if (p->n_targets)
+    if (p->n_targets) {
         p->bytes_per_target = planner_target_bytes(p, b, one);
-    else if (b->bytes_of == BYTES_OF_ALL)
+        p->targets_at_once = stream_at_once(s, cpu_nodes(p), p->n_targets);
+    } else if (b->bytes_of == BYTES_OF_ALL)
         p->bytes_per_rank = (int64_t)((one + ranks - 1) / ranks);
     else
         p->bytes_per_rank = (int64_t)one;

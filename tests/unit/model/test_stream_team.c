@@ -94,8 +94,52 @@ static void expect_sizes(const char *size, const char *want)
     CHECK_STR(n < 0 ? err.member : got, want, "%s", size);
 }
 
+// Each cell once in a repetition, and in no round two of a row or of a column.
+static void expect_rounds(enum bandwidth_sweep sweep, int rows, int cols, int at_once)
+{
+    struct spec s;
+    int seen[24][24] = {0}, twice = 0, most = 0, missing = 0;
+    spec_init(&s, BENCHMARK_BANDWIDTH);
+    s.sweep = sweep;
+    int rounds = stream_rounds(&s, rows, cols);
+    for (int round = 0; round < rounds; round++) {
+        bool taken[24] = {false};
+        int n = 0;
+        for (int row = 0; row < rows; row++) {
+            int col = stream_round_col(&s, rows, cols, round, row);
+            if (col < 0)
+                continue;
+            twice += taken[col];
+            taken[col] = true;
+            seen[row][col]++;
+            n++;
+        }
+        most = n > most ? n : most;
+    }
+    for (int row = 0; row < rows; row++)
+        for (int col = 0; col < cols; col++)
+            missing += seen[row][col] != 1;
+    CHECK(twice == 0 && missing == 0 && most == at_once &&
+              stream_at_once(&s, rows, cols) == at_once,
+          "sweep %d, %d x %d: %d rounds, %d cells not once, %d columns twice, %d at once", sweep,
+          rows, cols, rounds, missing, twice, most);
+}
+
+static void rounds(void)
+{
+    expect_rounds(SWEEP_NODES, 24, 24, 24);
+    expect_rounds(SWEEP_NODES, 2, 24, 2);
+    expect_rounds(SWEEP_NODES, 24, 5, 5);
+    expect_rounds(SWEEP_NODES, 1, 3, 1);
+    expect_rounds(SWEEP_NODES, 1, 1, 1);
+    expect_rounds(SWEEP_THREADS, 4, 3, 1); // rows share ranks
+    expect_rounds(SWEEP_MEMCPY, 4, 4, 1);  // a cell has two targets
+    expect_rounds(SWEEP_SIZES, 2, 14, 1);
+}
+
 int main(void)
 {
+    rounds();
     series();
     found();
     expect_sizes("auto", "16 32 64 128 256 512 1024 2048 4096 8192 16384 32768 65536 131072");

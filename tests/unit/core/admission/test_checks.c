@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every kind of blocker, on machines that are folders: each test writes what a kernel would say on
 // an idle node, sees that nothing blocks, changes one thing, and sees that it does.
+#include "model/target.h"
 #include "tests/unit/core/admission/node_folder.h"
 
 // As things were two seconds ago.
@@ -395,6 +396,32 @@ static void test_reserved(void)
     production();
 }
 
+// Interleaved memory of both nodes beside memory of node 0: one after the other, or at once.
+static void test_targets(void)
+{
+    const struct plan kept = plan;
+    struct look *l = fresh();
+    int64_t ranks = admission_plan_bytes(&plan);
+    idle();
+    put("sys/devices/system/node/node0/meminfo",
+        "Node 0 MemTotal: 8388608 kB\nNode 0 MemFree: 4194304 kB\n");
+    plan.bytes_per_rank = 0;
+    plan.bytes_per_target = (int64_t)5 << 29; // 2.5 of 4 GiB
+    plan.n_targets = 2;
+    plan.targets[0] = 0;
+    plan.targets[1] = target_interleaved(3, false);
+    plan.targets_at_once = 1;
+    free_now(l, "one after the other");
+    CHECK(admission_plan_bytes(&plan) < ranks + plan.bytes_per_target, "one counts");
+    plan.targets_at_once = 2;
+    judge(l);
+    CHECK(l->a.n == 1 && l->a.list[0].kind == ADMIT_MEMORY &&
+              strstr(l->a.list[0].text, "3968 MiB on node 0") &&
+              admission_plan_bytes(&plan) > 2 * plan.bytes_per_target,
+          "at once, whole and half: %s", l->a.list[0].text);
+    plan = kept;
+}
+
 static void test_limits(void)
 {
     idle();
@@ -470,6 +497,7 @@ int main(void)
     test_notes();
     test_each_kind();
     test_reserved();
+    test_targets();
     test_limits();
     test_clocks();
     test_times();

@@ -133,6 +133,17 @@ static void expect_target(const char *text, const char *request, int64_t want_mi
           (long long)(p.bytes_per_target >> 20), (long long)want_mib, err.text);
 }
 
+// Targets that have their arrays at a time: of teams that have nothing in common.
+static void expect_at_once(const char *text, const char *request, int want)
+{
+    struct topology t CLEANUP(topology_fini) = synthetic(text);
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct err err = {0};
+    CHECK(make(&p, &t, request, &err) == 0 && p.targets_at_once == want,
+          "%s: %s: %d targets at once, want %d %s", text, request, p.targets_at_once, want,
+          err.text);
+}
+
 // All ranks behind a last-level cache chase through four times as much together.
 static void expect_scan(const char *text, int64_t want_mib)
 {
@@ -161,6 +172,12 @@ static void large_machines(void)
     expect_target(nodes24, threads, 3 * 4 * 32 * 24); // all 192 ranks are a row
     expect_target(nodes24, few, 3 * 4 * 32);
     expect_target(nodes24, "{\"benchmark\":\"bandwidth\",\"sweep\":\"memcpy\"}", 2 * 4 * 32);
+    expect_at_once(nodes24, nodes, 24);
+    expect_at_once(nodes24, "{\"benchmark\":\"bandwidth\",\"targets\":\"0-4\"}", 5);
+    expect_at_once(nodes24, "{\"benchmark\":\"bandwidth\",\"cpus\":\"0,1,8\"}", 2);
+    expect_at_once(nodes24, threads, 1);
+    expect_at_once(nodes24, "{\"benchmark\":\"matrix\"}", 1);
+    expect_at_once(nodes24, "{\"benchmark\":\"latency\"}", 0);
     expect_target(cpus512, nodes, 3 * 4 * 2 * 32);
     expect_target(cpus512, threads, 3 * 4 * 16 * 32);
     expect_target(sockets16, nodes, 3 * 4 * 40370176 >> 20);
