@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // numaprobe push: for a node that its collector cannot contact. The collector says where it stands
-// after each page, so nothing is kept here.
+// after each page, and which facts of the machine it lacks, so nothing is kept here.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 enum {
     PUSH_RUNS = 100,  // of a page
     PUSH_REPEATS = 3, // pages that are not stored because the place was elsewhere
+    PUSH_FACTS = 32,  // documents of facts; others are sent the next time
 };
 
 struct push_flags {
@@ -41,12 +42,26 @@ struct push {
     int64_t after, stored;
     int repeats;
     bool more;
+    char facts[PUSH_FACTS][65]; // hashes of those that the collector lacks
+    int n_facts;
 };
+
+static bool is_facts_hash(const char *text)
+{
+    return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
+}
 
 static void take_place(struct push *p, const struct json *place)
 {
     p->after = json_get_i64(place, "next", 0);
     snprintf(p->history, sizeof p->history, "%s", json_get_text(place, "history_id", ""));
+    p->n_facts = 0;
+    for (const struct json *h = json_first(json_get(place, "facts_wanted"));
+         h && p->n_facts < PUSH_FACTS; h = json_next(h)) {
+        const char *hash = json_text(h);
+        if (hash && is_facts_hash(hash))
+            snprintf(p->facts[p->n_facts++], sizeof p->facts[0], "%s", hash);
+    }
 }
 
 static int get_name(struct push *p, const struct push_flags *f, struct err *err)
@@ -114,6 +129,24 @@ static int push_page(struct push *p, const char *path, struct err *err)
     return said ? take_outcome(p, said, err) : -1;
 }
 
+// Facts whose runs were deleted here, or that came another way meanwhile, are passed over.
+static int push_facts(struct push *p, const char *place, const char *hash, struct err *err)
+{
+    CLEANUP_BUF struct buf from = BUF_INIT, to = BUF_INIT;
+    CLEANUP_REPLY struct http_reply facts = {0}, reply = {0};
+    buf_fmt(&from, "/v1/facts/%s", hash);
+    buf_fmt(&to, "%s/facts?hash=%s", place, hash);
+    if (http_call(p->from, "GET", buf_text(&from), NULL, NULL, &facts, err) < 0)
+        return -1;
+    if (facts.status == 404)
+        return 0;
+    if (facts.status != 200)
+        return http_problem(&facts, err);
+    if (http_post(p->to, buf_text(&to), "application/json", &facts.body, &reply, err) < 0)
+        return -1;
+    return reply.status == 200 || reply.status == 409 ? 0 : http_problem(&reply, err);
+}
+
 static int push_all(struct push *p, const struct push_flags *f, struct err *err)
 {
     CLEANUP_BUF struct buf path = BUF_INIT;
@@ -126,6 +159,9 @@ static int push_all(struct push *p, const struct push_flags *f, struct err *err)
     take_place(p, place);
     for (p->more = true; p->more;)
         if (push_page(p, buf_text(&path), err) < 0)
+            return -1;
+    for (int i = 0; i < p->n_facts; i++)
+        if (push_facts(p, buf_text(&path), p->facts[i], err) < 0)
             return -1;
     return 0;
 }

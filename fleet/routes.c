@@ -46,6 +46,7 @@ const struct route fleet_routes[] = {
      SCOPE_READ, .work = fleetd_work},
     {"GET", "/v1/fleet/feeds/{name}", fleetd_feed_place, NULL, SCOPE_PUSH},
     {"POST", "/v1/fleet/feeds/{name}", fleetd_feed_push, NULL, SCOPE_PUSH, FETCH_BODY_MAX},
+    {"POST", "/v1/fleet/feeds/{name}/facts", fleetd_feed_facts, "hash", SCOPE_PUSH},
     {"POST", "/v1/fleet/campaigns", fleetd_campaign_start, NULL, SCOPE_RUN},
     {"GET", "/v1/fleet/campaigns", fleetd_campaign_list, "active,limit,cursor", SCOPE_READ,
      .work = fleetd_work},

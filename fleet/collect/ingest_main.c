@@ -155,6 +155,14 @@ static void gather_page(struct gathered *g, const char *body, size_t n)
     memcpy(g->report.version, g->page.version, sizeof g->report.version);
 }
 
+// A node can store no other facts than those that were requested.
+static int check_requested(const struct facts *facts, const char *hash, struct err *err)
+{
+    return strcmp(facts->hash, hash) == 0
+               ? 0
+               : err_set(err, ERR_INVALID, "hash", "these are other facts than were requested");
+}
+
 static void put_document(struct ingest_process *p, struct gathered *g, const char *body, size_t n)
 {
     struct err err = {0};
@@ -163,6 +171,7 @@ static void put_document(struct ingest_process *p, struct gathered *g, const cha
     if (!facts)
         err_set(&err, ERR_NO_MEMORY, "", "no memory for facts");
     if (!facts || !document || facts_from_json(facts, document, &err) < 0 ||
+        check_requested(facts, g->head.hash, &err) < 0 ||
         fleet_store_facts_put(p->store, facts, &err) < 0)
         refuse(g, &err);
 }
@@ -300,6 +309,7 @@ static void gather_item(struct ingest_process *p, const struct ingest_head *head
                                        .collector = head->collector,
                                        .at_ms = head->received_ms};
     memcpy(g->report.node, head->node, sizeof g->report.node);
+    memcpy(g->report.hash, head->hash, sizeof g->report.hash);
     if (p->n == 1)
         p->since_ms = clock_mono_ms();
     p->bytes += head->bytes;
@@ -396,9 +406,13 @@ static int flush(struct ingest_process *p)
                                                     .page = &p->list[i].page};
     if (pages && fleet_store_put(p->store, p->pages, pages, p->acks, &err) < 0)
         return ingest_fail(&err, true);
+    for (int i = 0; i < p->n; i++)
+        judged += p->list[i].judged;
+    // Before the reports: who has sent a page itself gets what the collector lacks in the response.
+    if (pages + wholes + judged && send_wishes(p, &err) < 0)
+        return ingest_fail(&err, true);
     for (int i = 0, at = 0; i < p->n; i++) {
         struct gathered *g = &p->list[i];
-        judged += g->judged;
         if (g->paged)
             take_ack(g, &p->acks[at++]);
         if (g->report.stored && g->report.newest_ms > p->newest_ms)
@@ -410,8 +424,7 @@ static int flush(struct ingest_process *p)
         rc = rc < 0 ? rc : report_item(&g->report);
     }
     forget_items(p);
-    return rc == 0 && pages + wholes + judged && send_wishes(p, &err) < 0 ? ingest_fail(&err, true)
-                                                                          : rc;
+    return rc;
 }
 
 // The items that are whole. -1: the collector has ended, or the store failed.

@@ -85,4 +85,5 @@ struct ingest_head {
     bool alone;                 // nothing follows before it is confirmed
     int64_t after, received_ms; // after: INGEST_AS_SAID, where the page itself says
     char node[64];
+    char hash[65]; // FACTS: of the facts that were requested
 };

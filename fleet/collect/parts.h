@@ -12,12 +12,18 @@ enum {
     RUNS_PER_DAY = 43200,    // beyond them. It does not measure more, and cannot fill the disk
     POISON_MS = 3600 * 1000, // until a node is contacted again whose page ended the process
     WANTED_ROOM = 256,       // documents that were requested lately
+    LACKED_ROOM = 256,       // facts that nodes that push may send; the store repeats others
     WHOLE_ROOM = 64,         // whole runs that wait to be requested; the store repeats others
 };
 
 struct wanted {
     char hash[65];
     int64_t until_ms; // not requested again before, monotonic
+};
+
+// Facts that the store does not have, of a node that sends them itself.
+struct lacked {
+    char node[64], hash[65]; // "": a free place
 };
 
 // A whole run that the store wants.
@@ -47,6 +53,8 @@ struct poller {
     struct poller_totals totals;
     struct wanted wanted[WANTED_ROOM];
     int wanted_at;
+    struct lacked lacked[LACKED_ROOM];
+    int lacked_at;
     struct whole_run wholes[WHOLE_ROOM];
     int n_wholes, wholes_in_flight;
     struct fetch_limits whole_limits;
@@ -95,7 +103,10 @@ void node_busy(struct polled *n, const struct fetch_response *r); // it says whe
 // pushing.c
 void push_settle(struct polled *n, enum err_code failed, const char *why); // its page, once
 void push_reported(struct polled *n, const struct ingest_report *r);
-void push_missed(struct polled *n); // it is late
+void push_facts_reported(struct polled *n, const struct ingest_report *r);
+void push_missed(struct polled *n);                                    // it is late
+void push_lacks(struct poller *p, const char *node, const char *hash); // the store, of its facts
+void push_lacks_no_more(struct poller *p, const char *hash);           // whoever sent them
 
 // wishes.c
 void fetch_document(struct poller *p, const struct ingest_report *r);

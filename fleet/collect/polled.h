@@ -8,7 +8,7 @@
 
 enum { POLLER_WHY = 160 };
 
-// What became of a page that a node sent itself.
+// What became of a page, or of facts, that a node sent itself.
 struct pushed {
     int64_t number; // of all that were sent; 0: none yet
     bool settled;   // the other members count

@@ -180,15 +180,19 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
         whole_wanted(p, r);
     else if (r->kind == INGEST_PLACE && n)
         node_placed(n, r);
-    else if (r->of == INGEST_FACTS && r->kind == INGEST_STORED)
+    else if (r->of == INGEST_FACTS && r->kind == INGEST_STORED) {
         p->totals.documents++;
-    else if (n && r->of == INGEST_PAGE && r->kind == INGEST_STORED)
+        push_lacks_no_more(p, r->hash);
+    } else if (n && r->of == INGEST_PAGE && r->kind == INGEST_STORED)
         node_stored(n, r);
     else if (n && r->of == INGEST_PAGE)
         node_failed(n, r->text);
     if (n && n->pushes && r->of == INGEST_PAGE &&
         (r->kind == INGEST_STORED || r->kind == INGEST_REFUSED))
         push_reported(n, r);
+    if (n && n->pushes && r->of == INGEST_FACTS &&
+        (r->kind == INGEST_STORED || r->kind == INGEST_REFUSED))
+        push_facts_reported(n, r);
     if (r->kind == INGEST_STORED && r->of != INGEST_PAGE)
         p->totals.kept++;
     poller_pass(p, r);

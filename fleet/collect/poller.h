@@ -40,7 +40,12 @@ size_t poller_backlog(const struct poller *p); // bytes received and not stored
 // process that reads pages within the last hour. ERR_UNAVAILABLE: the store is not ready, or too
 // much waits for it.
 int64_t poller_push(struct poller *p, const char *node, struct buf *body, struct err *err);
-// Calls wake() when the page of this number is settled. NULL: there is none that waits.
+// The same with facts of its machine. ERR_CONFLICT: the collector does not lack these.
+int64_t poller_push_facts(struct poller *p, const char *node, const char *hash, struct buf *body,
+                          struct err *err);
+// Hash number i of the facts that the collector lacks of a node that pushes; NULL: there are fewer.
+const char *poller_lacks(const struct poller *p, const char *node, int i);
+// Calls wake() when what has this number is settled. NULL: there is none that waits.
 struct polled *poller_push_watch(struct poller *p, int64_t number, void (*wake)(void *ctx),
                                  void *ctx);
 // The node, if its source says that it pushes. ERR_NOT_FOUND.

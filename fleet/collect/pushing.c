@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes that send their pages themselves. A page waits here for nothing: whoever sent it is woken
-// when the store has it.
+// when the store has it. So do facts that the store lacks.
 #include "fleet/collect/parts.h"
 
 #include <inttypes.h>
@@ -57,14 +57,11 @@ const struct polled *poller_pushing(const struct poller *p, const char *node, st
     return find_pushing(p, node, err);
 }
 
-int64_t poller_push(struct poller *p, const char *node, struct buf *body, struct err *err)
+// ---- What it sends ------------------------------------------------------------------------------
+
+static int check_push(const struct poller *p, struct polled *n, int64_t now_ms, struct err *err)
 {
-    struct polled *n = find_pushing(p, node, err);
-    struct ingest_item item = {
-        .kind = INGEST_PAGE, .node = node, .after = INGEST_AS_SAID, .received_ms = clock_wall_ms()};
-    if (!n)
-        return -1;
-    if (n->poison_ms && item.received_ms - n->poison_ms < POISON_MS)
+    if (n->poison_ms && now_ms - n->poison_ms < POISON_MS)
         return err_set(err, ERR_CONFLICT, "name",
                        "a page of this node ended the process that reads pages; others are taken "
                        "an hour later");
@@ -76,11 +73,81 @@ int64_t poller_push(struct poller *p, const char *node, struct buf *body, struct
         return err_set(err, ERR_TOO_MANY, "name",
                        "this node has sent %d runs at once; more are taken at the rate of %d a day",
                        RUNS_AT_ONCE, RUNS_PER_DAY);
-    if (poller_keep(p, &item, body, err) < 0)
+    return 0;
+}
+
+static int64_t push_item(struct poller *p, struct ingest_item *item, struct buf *body,
+                         struct err *err)
+{
+    struct polled *n = find_pushing(p, item->node, err);
+    if (!n || check_push(p, n, item->received_ms, err) < 0 || poller_keep(p, item, body, err) < 0)
         return -1;
     n->busy = n->sent = true;
     n->push = (struct pushed){.number = ++p->pushed};
     return n->push.number;
+}
+
+int64_t poller_push(struct poller *p, const char *node, struct buf *body, struct err *err)
+{
+    struct ingest_item item = {
+        .kind = INGEST_PAGE, .node = node, .after = INGEST_AS_SAID, .received_ms = clock_wall_ms()};
+    return push_item(p, &item, body, err);
+}
+
+// ---- Facts of its machine -----------------------------------------------------------------------
+
+static struct lacked *find_lacked(struct poller *p, const char *node, const char *hash)
+{
+    for (int i = 0; i < LACKED_ROOM; i++)
+        if (strcmp(p->lacked[i].node, node) == 0 && strcmp(p->lacked[i].hash, hash) == 0)
+            return &p->lacked[i];
+    return NULL;
+}
+
+void push_lacks(struct poller *p, const char *node, const char *hash)
+{
+    if (find_lacked(p, node, hash))
+        return;
+    struct lacked *l = &p->lacked[p->lacked_at++ % LACKED_ROOM];
+    snprintf(l->node, sizeof l->node, "%s", node);
+    snprintf(l->hash, sizeof l->hash, "%s", hash);
+}
+
+const char *poller_lacks(const struct poller *p, const char *node, int i)
+{
+    for (int at = 0; at < LACKED_ROOM; at++)
+        if (*p->lacked[at].node && strcmp(p->lacked[at].node, node) == 0 && i-- == 0)
+            return p->lacked[at].hash;
+    return NULL;
+}
+
+int64_t poller_push_facts(struct poller *p, const char *node, const char *hash, struct buf *body,
+                          struct err *err)
+{
+    struct ingest_item item = {
+        .kind = INGEST_FACTS, .node = node, .hash = hash, .received_ms = clock_wall_ms()};
+    struct polled *n = find_pushing(p, node, err);
+    if (!n)
+        return -1;
+    if (!find_lacked(p, n->name, hash))
+        return err_set(err, ERR_CONFLICT, "hash",
+                       "the collector does not lack these facts; facts_wanted lists those that it "
+                       "does");
+    return push_item(p, &item, body, err);
+}
+
+void push_lacks_no_more(struct poller *p, const char *hash)
+{
+    for (int i = 0; i < LACKED_ROOM; i++)
+        if (strcmp(p->lacked[i].hash, hash) == 0)
+            p->lacked[i] = (struct lacked){0};
+}
+
+void push_facts_reported(struct polled *n, const struct ingest_report *r)
+{
+    n->busy = n->sent = false;
+    memcpy(n->push.member, r->member, sizeof n->push.member);
+    push_settle(n, r->kind == INGEST_STORED ? ERR_NONE : ERR_INVALID, r->text);
 }
 
 struct polled *poller_push_watch(struct poller *p, int64_t number, void (*wake)(void *ctx),

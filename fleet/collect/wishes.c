@@ -19,13 +19,13 @@ enum {
 
 struct wanted_fetch {
     struct poller *poller;
-    char node[64];
+    char node[64], hash[65];
 };
 
 static void on_document(void *ctx, struct fetch_response *r)
 {
     struct wanted_fetch *w = ctx;
-    struct ingest_item item = {.kind = INGEST_FACTS, .node = w->node};
+    struct ingest_item item = {.kind = INGEST_FACTS, .node = w->node, .hash = w->hash};
     struct err err;
     w->poller->totals.in_flight--;
     if (r->error == FETCH_OK && r->status == 200)
@@ -56,6 +56,8 @@ void fetch_document(struct poller *p, const struct ingest_report *r)
     const struct polled *n = poller_find(p, r->node);
     char url[500];
     struct err err;
+    if (n && n->pushes && n->state != NODE_GONE)
+        push_lacks(p, n->name, r->hash);
     if (!n || n->state == NODE_GONE || n->pushes || !take_wish(p, r->hash))
         return;
     struct wanted_fetch *w = calloc(1, sizeof *w);
@@ -63,6 +65,7 @@ void fetch_document(struct poller *p, const struct ingest_report *r)
         return;
     w->poller = p;
     snprintf(w->node, sizeof w->node, "%s", r->node);
+    snprintf(w->hash, sizeof w->hash, "%s", r->hash);
     snprintf(url, sizeof url, "%s/v1/facts/%s", *n->behind ? n->behind : n->base[n->at_base],
              r->hash);
     if (poller_fetch(p, url, on_document, w, &err) < 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes that the collector cannot contact send the pages of their feed themselves. A page is handed
-// on unread, and the response waits until it is stored.
+// on unread, and the response waits until it is stored. So are the facts that the collector lacks.
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "fleet/resources/resources.h"
@@ -10,14 +10,19 @@
 
 enum { PUSH_MS = 20000 }; // for the store to keep a page
 
-static void write_feed_place(const struct polled *n, struct jsonw *w)
+static void write_feed_place(const struct poller *p, const struct polled *n, struct jsonw *w)
 {
+    const char *hash;
     jsonw_text(w, "node", n->name);
     if (*n->history)
         jsonw_text(w, "history_id", n->history);
     else
         jsonw_null(w, "history_id");
     jsonw_i64(w, "next", n->after);
+    jsonw_array(w, "facts_wanted");
+    for (int i = 0; (hash = poller_lacks(p, n->name, i)); i++)
+        jsonw_text(w, NULL, hash);
+    jsonw_end(w);
 }
 
 int fleetd_feed_place(struct request *q, struct reply *r, struct err *err)
@@ -34,12 +39,12 @@ int fleetd_feed_place(struct request *q, struct reply *r, struct err *err)
     if (t.store_state != STORE_READY)
         return err_set(err, ERR_UNAVAILABLE, "store", "where the node stands is not known yet");
     jsonw_object(&w, NULL);
-    write_feed_place(n, &w);
+    write_feed_place(fleet_of(q)->poller, n, &w);
     jsonw_end(&w);
     return reply_json(r, 200, &body, err);
 }
 
-// ---- A page -------------------------------------------------------------------------------------
+// ---- A page, and facts --------------------------------------------------------------------------
 
 static void *stored_open(void *context, int64_t of, int64_t after, void (*wake)(void *ctx),
                          void *ctx, struct err *err)
@@ -48,7 +53,7 @@ static void *stored_open(void *context, int64_t of, int64_t after, void (*wake)(
     struct polled *n = poller_push_watch(s->poller, of, wake, ctx);
     (void)after;
     if (!n)
-        err_set(err, ERR_CONFLICT, "name", "another page of this node has come");
+        err_set(err, ERR_CONFLICT, "name", "something else of this node has come");
     return n;
 }
 
@@ -60,43 +65,66 @@ static void stored_close(void *opened)
 
 static const struct reply_source page_stored = {.open = stored_open, .close = stored_close};
 
-static int send_outcome(const struct polled *n, struct reply *r, struct err *err)
+static void write_outcome(const struct polled *n, struct jsonw *w)
+{
+    const struct fleet_outcome_info *outcome = &fleet_outcomes[n->outcome];
+    jsonw_text(w, "outcome", outcome->name);
+    jsonw_text(w, "outcome_text", n->outcome == FLEET_STORED ? "" : outcome->text);
+    jsonw_text(w, "other", n->other);
+    jsonw_i64(w, "stored", n->push.stored);
+    jsonw_bool(w, "more", n->push.more);
+}
+
+static int send_stored(const struct poller *p, const struct polled *n, bool page, struct reply *r,
+                       struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct jsonw w = jsonw_to(&body);
-    const struct fleet_outcome_info *outcome = &fleet_outcomes[n->outcome];
     if (n->push.failed)
         return err_set(err, n->push.failed, n->push.member, "%s", n->push.why);
     jsonw_object(&w, NULL);
-    write_feed_place(n, &w);
-    jsonw_text(&w, "outcome", outcome->name);
-    jsonw_text(&w, "outcome_text", n->outcome == FLEET_STORED ? "" : outcome->text);
-    jsonw_text(&w, "other", n->other);
-    jsonw_i64(&w, "stored", n->push.stored);
-    jsonw_bool(&w, "more", n->push.more);
+    write_feed_place(p, n, &w);
+    if (page)
+        write_outcome(n, &w);
     jsonw_end(&w);
     return reply_json(r, 200, &body, err);
 }
 
-int fleetd_feed_push(struct request *q, struct reply *r, struct err *err)
+// hash NULL: a page.
+static int take_push(struct request *q, const char *hash, struct reply *r, struct err *err)
 {
     struct poller *poller = fleet_of(q)->poller;
-    if (!q->made && (access_check_node(q, q->name, err) < 0 ||
-                     (q->made = poller_push(poller, q->name, &q->body, err)) < 0)) {
-        q->made = 0;
-        return -1;
+    if (!q->made) {
+        int64_t number = access_check_node(q, q->name, err) < 0 ? -1
+                         : hash ? poller_push_facts(poller, q->name, hash, &q->body, err)
+                                : poller_push(poller, q->name, &q->body, err);
+        if (number < 0)
+            return -1;
+        q->made = number;
     }
     const struct polled *n = poller_pushing(poller, q->name, err);
     if (!n)
         return -1;
     if (n->push.number != q->made)
-        return err_set(err, ERR_CONFLICT, "name", "another page of this node has come");
+        return err_set(err, ERR_CONFLICT, "name", "something else of this node has come");
     if (n->push.settled)
-        return send_outcome(n, r, err);
+        return send_stored(poller, n, !hash, r, err);
     if (q->again)
         return err_set(err, ERR_UNAVAILABLE, "store", "the store did not keep it within %d s",
                        PUSH_MS / 1000);
     return reply_wait(r, &page_stored, q->made, PUSH_MS);
+}
+
+int fleetd_feed_push(struct request *q, struct reply *r, struct err *err)
+{
+    return take_push(q, NULL, r, err);
+}
+
+int fleetd_feed_facts(struct request *q, struct reply *r, struct err *err)
+{
+    const char *hash = request_query(q, "hash");
+    return hash ? take_push(q, hash, r, err)
+                : err_set(err, ERR_INVALID, "hash", "is required: one of facts_wanted");
 }
 
 // ---- Tokens -------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import urllib.request
 import pytest
 
 from client import CLIENT, run
-from conftest import PATIENCE, until
+from conftest import PATIENCE, fake_bench_env, until
 from test_fleetd import collect  # noqa: F401
 
 
@@ -89,6 +89,64 @@ def test_a_node_pushes_all_of_its_runs_and_then_what_is_new(pushed):
     assert stored(c, first) == [(261, 261)] and c.node(second)["state"] == "new"
     assert not c.node(c.fleet.names[2])["pushes"], "others are contacted as before"
     c.wait_up(2)
+
+
+def wanted(c, name, file):
+    request = urllib.request.Request(f"{c.url}/v1/fleet/feeds/{name}", headers={"Authorization": f"Bearer {file.read_text().strip()}"})
+    with urllib.request.urlopen(request, timeout=PATIENCE) as response:
+        return json.load(response)["facts_wanted"]
+
+
+def facts(c, name, hash):
+    with urllib.request.urlopen(f"{local(c, name)}/v1/facts/{hash}", timeout=PATIENCE) as response:
+        return json.load(response)
+
+
+@pytest.mark.usefixtures("needs_fake_bench")
+def test_a_real_node_pushes_its_facts(pushed, make_daemon):
+    c, node = pushed(1), make_daemon(fake_bench_env())
+    runs = [node.run(size="1", cpus="0")["id"] for _ in range(2)]
+    name = node.get("/v1/node").json["node"]
+    file = token(c, "mine", name)
+    named(c, name)
+
+    def send():
+        done = run("push", f"--to={c.url}", f"--to-token-file={file}", "-o", "json", url=f"http://127.0.0.1:{node.port}")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["next"]
+    until(lambda: send() == 2)  # metrics of the runs are made
+    run_of = node.get("/v1/runs?form=summary&limit=1").json["runs"][0]
+    for hash in (run_of["class"], run_of["config"]):
+        assert c.get(f"/v1/facts/{hash}") == node.get(f"/v1/facts/{hash}").json
+        status, problem = post(c, f"{name}/facts?hash={hash}", file, node.get(f"/v1/facts/{hash}").body)
+        assert status == 409 and problem["member"] == "hash", "what is here is not taken again"
+    assert wanted(c, name, file) == []
+    assert stored(c, name) == [(2, 2)]
+
+
+def test_facts_that_are_not_what_is_wanted_are_refused(pushed):
+    c = pushed(2)
+    [name] = c.fleet.names[:1]
+    file = token(c, "mine", name)
+    named(c, name)
+    body = json.loads(page(c, name))
+    invented = [f"{digit:064x}" for digit in (1, 2)]
+    for run in body["runs"]:
+        run["class"], run["config"] = invented
+    status, said = post(c, name, file, json.dumps(body).encode())
+    assert status == 200 and set(said["facts_wanted"]) == set(invented), "they stay wanted: no node has them"
+    real = facts(c, name, json.loads(page(c, name))["runs"][0]["class"])
+    refused = ((invented[0], real, 422), (invented[0], {**real, "hash": invented[0]}, 422), (invented[0], {}, 422),
+               (real["hash"], real, 409), ("x", real, 409), ("", real, 409))
+    for hash, document, status in refused:
+        said = post(c, f"{name}/facts?hash={hash}", file, json.dumps(document).encode())
+        assert said[0] == status, (hash, said)
+    assert post(c, f"{name}/facts", file, b"{}")[1]["member"] == "hash"
+    assert post(c, f"{name}/facts?hash={invented[0]}", file, b"[" * 1000)[0] in (400, 422)
+    assert post(c, f"{name}/facts?hash={invented[0]}", file, b" " * 70000 + b"{}")[0] == 413
+    assert post(c, f"{name}/facts?hash={invented[0]}", None, b"{}")[0] == 401
+    assert c.rows(f"SELECT count(*) FROM document WHERE hash IN ('{invented[0]}', '{invented[1]}')") == [(0,)]
+    assert set(wanted(c, name, file)) == set(invented) and push(c, name, file).returncode == 0
 
 
 def test_a_token_opens_its_nodes_and_nothing_else(pushed):
