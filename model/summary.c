@@ -107,6 +107,12 @@ static const struct text_member run_texts[] = {
 // Of a run in the feed of a collector; in no other one.
 static const struct text_member node_history_text =
     TEXT(summary, "node_history_id", node_history, check_hex);
+static const struct text_member note_label = TEXT(summary_note, "label", label, run_label_check);
+// Of a note in the feed of a collector.
+static const struct text_member note_places[] = {
+    TEXT(summary_note, "node", node, run_node_check),
+    TEXT(summary_note, "node_history_id", node_history, check_hex),
+};
 static const struct text_member metric_texts[] = {
     TEXT(summary_metric, "name", name, check_metric),
     TEXT(summary_metric, "unit", unit, check_unit),
@@ -131,22 +137,25 @@ static const struct number_member {
 
 void summary_writer_init(struct summary_writer *w)
 {
-    w->layouts = w->runs = w->scratch = BUF_INIT;
-    w->n_layouts = w->n_runs = 0; // of `layout`, whose 24 KB need not be cleared for an empty page
+    w->layouts = w->runs = w->notes = w->scratch = BUF_INIT;
+    w->n_layouts = w->n_runs = w->n_notes =
+        0; // of `layout`, whose 24 KB need not be cleared for an empty page
     w->layouts_w = jsonw_to(&w->layouts);
     w->runs_w = jsonw_to(&w->runs);
+    w->notes_w = jsonw_to(&w->notes);
 }
 
 void summary_writer_fini(struct summary_writer *w)
 {
     buf_free(&w->layouts);
     buf_free(&w->runs);
+    buf_free(&w->notes);
     buf_free(&w->scratch);
 }
 
 size_t summary_writer_bytes(const struct summary_writer *w)
 {
-    return w->layouts.len + w->runs.len;
+    return w->layouts.len + w->runs.len + w->notes.len;
 }
 
 static bool summary_value_counts(double v)
@@ -309,11 +318,36 @@ void summary_writer_copy(struct summary_writer *w, const struct summary *s,
     jsonw_end(r);
 }
 
+void summary_note_write(const struct summary_note *n, struct jsonw *w)
+{
+    jsonw_object(w, NULL);
+    jsonw_i64(w, "seq", n->seq);
+    jsonw_i64(w, "run_seq", n->run_seq);
+    jsonw_i64(w, "run", n->run);
+    jsonw_text(w, note_label.name, n->label);
+    jsonw_bool(w, "baseline", n->baseline);
+    if (*n->node_history) {
+        for (size_t i = 0; i < COUNT_OF(note_places); i++)
+            jsonw_text(w, note_places[i].name, (const char *)n + note_places[i].offset);
+        jsonw_i64(w, "node_seq", n->node_seq);
+    }
+    jsonw_end(w);
+}
+
+void summary_writer_note(struct summary_writer *w, const struct summary_note *n)
+{
+    if (w->n_notes++ < SUMMARY_RUNS_MAX)
+        summary_note_write(n, &w->notes_w);
+    else
+        buf_fail(&w->notes);
+}
+
 void summary_writer_end(struct summary_writer *w, const struct summary_page *head, struct buf *out)
 {
     struct jsonw p = jsonw_to(out);
     buf_needs(out, &w->layouts);
     buf_needs(out, &w->runs);
+    buf_needs(out, &w->notes);
     jsonw_object(&p, NULL);
     jsonw_text(&p, "form", "summary");
     for (size_t i = 0; i < COUNT_OF(page_texts); i++)
@@ -325,6 +359,11 @@ void summary_writer_end(struct summary_writer *w, const struct summary_page *hea
     jsonw_array(&p, "runs");
     buf_add(out, buf_text(&w->runs), w->runs.len);
     jsonw_end(&p);
+    if (w->n_notes) {
+        jsonw_array(&p, "notes");
+        buf_add(out, buf_text(&w->notes), w->notes.len);
+        jsonw_end(&p);
+    }
     jsonw_i64(&p, "next", head->next);
     jsonw_i64(&p, "last", head->last);
     jsonw_bool(&p, "more", head->more);
@@ -527,7 +566,7 @@ static int read_layout(const struct json *list, const char *within, struct summa
 
 // How much memory the parts of a page take, as the document claims; checked when they are read.
 struct sizes {
-    size_t layouts, runs, metrics, values;
+    size_t layouts, runs, notes, metrics, values;
 };
 
 static int summary_count_list(const struct json *document, const char *name, int most, size_t *n,
@@ -545,7 +584,9 @@ static int summary_count_list(const struct json *document, const char *name, int
 static int measure(const struct json *document, struct sizes *z, struct err *err)
 {
     if (summary_count_list(document, "layouts", SUMMARY_LAYOUTS_MAX, &z->layouts, err) < 0 ||
-        summary_count_list(document, "runs", SUMMARY_RUNS_MAX, &z->runs, err) < 0)
+        summary_count_list(document, "runs", SUMMARY_RUNS_MAX, &z->runs, err) < 0 ||
+        (json_get(document, "notes") &&
+         summary_count_list(document, "notes", SUMMARY_RUNS_MAX, &z->notes, err) < 0))
         return -1;
     for (const struct json *l = json_first(json_get(document, "layouts")); l; l = json_next(l)) {
         int n = json_count(l);
@@ -564,15 +605,16 @@ static int page_make_room(struct summary_page *p, const struct sizes *z, float *
                           struct summary_metric **metrics, struct err *err)
 {
     size_t runs = z->runs * sizeof *p->runs, layouts = z->layouts * sizeof *p->layouts;
-    size_t floats = 3 * z->values * sizeof(float);
-    char *memory = calloc(1, runs + layouts + floats + z->metrics * sizeof **metrics + 1);
+    size_t notes = z->notes * sizeof *p->notes, floats = 3 * z->values * sizeof(float);
+    char *memory = calloc(1, runs + notes + layouts + floats + z->metrics * sizeof **metrics + 1);
     if (!memory)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a page of %zu runs", z->runs);
     p->memory = memory;
     p->runs = (void *)memory;
-    p->layouts = (void *)(memory + runs);
-    *values = (void *)(memory + runs + layouts);
-    *metrics = (void *)(memory + runs + layouts + floats);
+    p->notes = (void *)(memory + runs);
+    p->layouts = (void *)(memory + runs + notes);
+    *values = (void *)(memory + runs + notes + layouts);
+    *metrics = (void *)(memory + runs + notes + layouts + floats);
     return 0;
 }
 
@@ -617,6 +659,37 @@ static int read_runs(const struct json *document, struct summary_page *p, float 
     return 0;
 }
 
+static int read_note_place(const struct json *o, const char *within, struct summary_note *n,
+                           struct err *err)
+{
+    if (!json_get(o, node_history_text.name))
+        return 0;
+    for (size_t i = 0; i < COUNT_OF(note_places); i++)
+        if (read_text(json_get(o, note_places[i].name), &note_places[i], n, within, err) < 0)
+            return -1;
+    return read_count(o, within, "node_seq", 1, count_max, &n->node_seq, err);
+}
+
+static int read_notes(const struct json *document, struct summary_page *p, struct err *err)
+{
+    char within[32];
+    for (const struct json *o = json_first(json_get(document, "notes")); o; o = json_next(o)) {
+        struct summary_note *n = &p->notes[p->n_notes];
+        snprintf(within, sizeof within, "notes[%d]", p->n_notes++);
+        if (!json_is_object(o))
+            return wrong(err, within, "", "must be an object");
+        if (read_count(o, within, "seq", 1, count_max, &n->seq, err) < 0 ||
+            read_count(o, within, "run_seq", 1, count_max, &n->run_seq, err) < 0 ||
+            read_count(o, within, "run", 0, count_max, &n->run, err) < 0 ||
+            read_text(json_get(o, note_label.name), &note_label, n, within, err) < 0 ||
+            read_note_place(o, within, n, err) < 0)
+            return -1;
+        if (!json_bool(json_get(o, "baseline"), &n->baseline))
+            return wrong(err, within, "baseline", "must be true or false");
+    }
+    return 0;
+}
+
 static int read_page_head(const struct json *document, struct summary_page *p, struct err *err)
 {
     const char *form = json_text(json_get(document, "form"));
@@ -649,7 +722,8 @@ int summary_page_read(const struct json *document, struct summary_page *out, str
         return err_set(err, ERR_INVALID, "", "a page of summaries must be an object");
     if (read_page_head(document, &p, err) < 0 || measure(document, &z, err) < 0 ||
         page_make_room(&p, &z, &values, &metrics, err) < 0 ||
-        read_layouts(document, &p, metrics, err) < 0 || read_runs(document, &p, values, err) < 0)
+        read_layouts(document, &p, metrics, err) < 0 || read_runs(document, &p, values, err) < 0 ||
+        read_notes(document, &p, err) < 0)
         return -1;
     *out = p;
     p.memory = NULL;

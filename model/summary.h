@@ -10,7 +10,8 @@
 //             "measured":"2026-11-22T04:10:09.123Z","finished":"…","duration_s":12.1,"label":"",
 //             "n_ranks":8,"disturbed":0.02,"class":"62…","config":"…","topology":"…",
 //             "layout":0,"values":[148.912,…],"widths":[12,15,…]}],
-//    "next":7,"last":7,"more":false}
+//    "notes":[{"seq":8,"run_seq":7,"run":7,"label":"before update","baseline":true}],
+//    "next":8,"last":8,"more":false}
 //
 // values: in the layout's order and units, 6 significant digits. widths: two whole numbers per
 // value, how far the 95 % interval reaches below and above it, in 1e-4 of it; -1: not known. A run
@@ -20,6 +21,12 @@
 // The feed of a collector has the runs of many nodes. There "seq" is a number of that feed, and a
 // run also has "node_history_id" and "node_seq": the history of its node, and its number there.
 // "deleted" of the page is how many runs the collector had deleted before they were requested.
+//
+// A note, of a feed alone, says which label a run has now and whether it is in a baseline. It has a
+// number in the feed. "run_seq" is the number of the run, which came before it, and "run" the run's
+// id. In the feed of a collector it also has the name of the node, "node_history_id" and
+// "node_seq", and "run_seq" is the run's number in the feed of its node. A page without notes may
+// lack the member.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,6 +74,15 @@ struct summary {
     float *values, *lo, *hi; // layout's n each, owned by the page; lo and hi NaN: not known
 };
 
+struct summary_note {
+    int64_t seq, run_seq, run;
+    char label[RUN_LABEL_MAX + 1];
+    bool baseline;
+    // Of the feed of a collector, as of a run. "" and 0: it is of a node.
+    char node[64], node_history[40];
+    int64_t node_seq;
+};
+
 struct summary_page {
     char node[64], version[32], history_id[40]; // "" if the sender is older than the member
     // A feed: seq after which it begins, and the next one does. A list: `next` is the id of the
@@ -74,9 +90,10 @@ struct summary_page {
     int64_t after, next, last;
     int64_t deleted; // of the feed of a collector
     bool more;
-    int n_layouts, n_runs;
+    int n_layouts, n_runs, n_notes;
     struct summary_layout *layouts;
     struct summary *runs;
+    struct summary_note *notes;
     void *memory; // behind all pointers above
 };
 
@@ -88,9 +105,9 @@ void summary_page_fini(struct summary_page *p);
 
 // Writing: runs are added one by one. Layouts are collected meanwhile, and stand before the runs.
 struct summary_writer {
-    struct buf layouts, runs, scratch; // owned
-    struct jsonw layouts_w, runs_w;
-    int n_layouts, n_runs;
+    struct buf layouts, runs, notes, scratch; // owned
+    struct jsonw layouts_w, runs_w, notes_w;
+    int n_layouts, n_runs, n_notes;
     struct {
         size_t at, len;                  // in `layouts`
         const struct summary_layout *of; // that it was copied from; NULL: made of metrics
@@ -108,6 +125,10 @@ void summary_writer_add(struct summary_writer *w, const struct summary *s,
 // it is until the end; NULL: the run has no metrics.
 void summary_writer_copy(struct summary_writer *w, const struct summary *s,
                          const struct summary_layout *layout);
+// At most SUMMARY_RUNS_MAX times.
+void summary_writer_note(struct summary_writer *w, const struct summary_note *n);
+// The note alone, as it stands in a page.
+void summary_note_write(const struct summary_note *n, struct jsonw *w);
 // The page, with everything of *head before `n_layouts`, appended to `out`.
 void summary_writer_end(struct summary_writer *w, const struct summary_page *head, struct buf *out);
 // An end of an interval as a whole number of 1e-4 of the value, and back: exactly what is read from

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs are numbered from 1: those of the past by round and benchmark, then those that were
-// requested. A run's id is its seq; with the fault "gaps" both are multiplied.
+// requested. A run's id is that number. In the feed notes have places between the runs, so that a
+// run's seq is its number and the notes before it. With the fault "gaps" all are multiplied.
 #include "virtual/node.h"
 
 #include <inttypes.h>
@@ -29,8 +30,10 @@ struct asked {
 
 void virtual_fleet_free(struct virtual_fleet *f)
 {
-    for (int i = 0; f->nodes && i < world_get_options(f->world)->nodes; i++)
+    for (int i = 0; f->nodes && i < world_get_options(f->world)->nodes; i++) {
         free(f->nodes[i].runs);
+        free(f->nodes[i].notes);
+    }
     free(f->nodes);
     faults_free(&f->faults);
     world_free(f->world);
@@ -99,6 +102,44 @@ static struct world_run run_of(const struct asked *a, int number,
     return world_past_run(a->f->world, a->node, at / WORLD_BENCHMARKS, at % WORLD_BENCHMARKS);
 }
 
+// ---- notes
+
+// How many notes came before this run had finished.
+static int notes_before(const struct asked *a, int number)
+{
+    const struct virtual_node *v = asked_node(a);
+    int n = 0;
+    while (n < v->n_notes && v->notes[n].finished < number)
+        n++;
+    return n;
+}
+
+static int64_t run_seq(const struct asked *a, int number)
+{
+    return (number + notes_before(a, number)) * gap(a);
+}
+
+// The note at this place of the feed, counted from 1; NULL: a run, of which *number is the number.
+static const struct virtual_note *note_at(const struct asked *a, int place, int *number)
+{
+    const struct virtual_node *v = asked_node(a);
+    int n = 0;
+    while (n < v->n_notes && v->notes[n].finished + n + 1 < place)
+        n++;
+    *number = place - n;
+    return n < v->n_notes && v->notes[n].finished + n + 1 == place ? &v->notes[n] : NULL;
+}
+
+static void run_label(const struct asked *a, int number, const struct requested_run *requested,
+                      char out[static RUN_LABEL_MAX + 1])
+{
+    const struct virtual_node *v = asked_node(a);
+    snprintf(out, RUN_LABEL_MAX + 1, "%s", requested && requested->labelled ? "kept" : "");
+    for (int i = 0; i < v->n_notes; i++)
+        if (v->notes[i].number == number)
+            memcpy(out, v->notes[i].label, RUN_LABEL_MAX + 1);
+}
+
 static int64_t clock_error_ms(const struct asked *a)
 {
     return a->kind == FAULT_CLOCK ? (int64_t)(a->value * 1e3) : 0;
@@ -111,16 +152,16 @@ static void add_summary(const struct asked *a, struct summary_writer *w, int num
     const struct requested_run *requested;
     struct world_run run = run_of(a, number, &requested);
     int n = world_measure(a->f->world, &run, &s, list);
-    s.seq = s.id = number * gap(a);
+    s.id = number * gap(a);
+    s.seq = run_seq(a, number);
     s.finished_ms += clock_error_ms(a);
     s.measured_ms += clock_error_ms(a);
     node_name(a, s.node);
     if (a->kind == FAULT_NEWER)
         s.metrics_version = NEWER_METRICS;
+    run_label(a, number, requested, s.label);
     if (a->kind == FAULT_TEXT)
         snprintf(s.label, sizeof s.label, "%s", hostile);
-    if (requested && requested->labelled)
-        snprintf(s.label, sizeof s.label, "kept");
     if (requested && (requested->canceled || requested->failed)) {
         s.state = requested->canceled ? RUN_CANCELED : RUN_FAILED;
         n = -1;
@@ -284,9 +325,25 @@ static bool form_is_summary(const struct asked *a)
     return false;
 }
 
+// A run, or a note, at this place of the feed.
+static void add_place(const struct asked *a, struct summary_writer *w, int place)
+{
+    int number;
+    const struct virtual_note *n = note_at(a, place, &number);
+    if (!n) {
+        add_summary(a, w, number);
+        return;
+    }
+    struct summary_note note = {
+        .seq = place * gap(a), .run_seq = run_seq(a, n->number), .run = n->number * gap(a)};
+    memcpy(note.label, n->label, sizeof note.label);
+    summary_writer_note(w, &note);
+}
+
 static void respond_feed(const struct asked *a)
 {
-    int64_t after = 0, limit = 10, last = finished_runs(a) * gap(a);
+    int places = finished_runs(a) + asked_node(a)->n_notes;
+    int64_t after = 0, limit = 10, last = places * gap(a);
     char wanted[40], own[40];
     history_id(a, own);
     if (!form_is_summary(a))
@@ -313,10 +370,10 @@ static void respond_feed(const struct asked *a)
         return;
     p->head.after = after;
     p->head.next = p->head.last = last;
-    int number = (int)(after / gap(a)) + 1;
-    for (int i = 0; i < limit && number <= finished_runs(a); i++, number++) {
-        add_summary(a, &p->w, number);
-        p->head.next = number * gap(a);
+    int place = (int)(after / gap(a)) + 1;
+    for (int i = 0; i < limit && place <= places; i++, place++) {
+        add_place(a, &p->w, place);
+        p->head.next = place * gap(a);
     }
     p->head.more = p->head.next < last;
     page_send(a, p);
@@ -428,13 +485,14 @@ static void send_virtual_run(const struct asked *a, int number, bool whole)
         run.progress.eta_ms = requested->finished_ms - a->now_ms;
     }
     if (run_state_final(state)) {
-        run.seq = run.id;
+        run.seq = run_seq(a, number);
         run.finished_ms = s.finished_ms + clock_error_ms(a);
     }
     if (state == RUN_FAILED) {
         run.error = ERR_INTERNAL;
         snprintf(run.error_text, sizeof run.error_text, "%s", "a rank has crashed");
     }
+    run_label(a, number, requested, run.label);
     memcpy(run.class_hash, s.class_hash, sizeof run.class_hash);
     memcpy(run.config_hash, s.config_hash, sizeof run.config_hash);
     struct jsonw w = jsonw_to(&a->r->body);
@@ -574,6 +632,45 @@ static void respond_create(const struct asked *a)
         send_virtual_run(a, number, false);
 }
 
+// ---- labels
+
+static struct virtual_note *note_add(struct virtual_node *v)
+{
+    if (v->n_notes == v->notes_room) {
+        int room = v->notes_room ? v->notes_room * 2 : 4;
+        struct virtual_note *more = realloc(v->notes, (size_t)room * sizeof *more);
+        if (!more)
+            return NULL;
+        v->notes = more;
+        v->notes_room = room;
+    }
+    return &v->notes[v->n_notes++];
+}
+
+// Of a run that has finished.
+static void respond_label(const struct asked *a)
+{
+    char action[16];
+    struct err err = {0};
+    int number = asked_run(a, action, sizeof action);
+    CLEANUP_JSON struct json *j = json_parse(a->q->body, a->q->body_len, &err);
+    const char *label = j ? json_text(json_get(j, "label")) : NULL;
+    if (!number || number > finished_runs(a) || strcmp(action, "/label") != 0) {
+        problem(a, ERR_NOT_FOUND, "", "no such run has finished", NULL);
+        return;
+    }
+    if (!label || run_label_check(label, &err) < 0) {
+        problem(a, ERR_INVALID, "label", "must be a text; \"\" removes the label", NULL);
+        return;
+    }
+    struct virtual_note *n = note_add(&a->f->nodes[a->node]);
+    if (!n)
+        return;
+    *n = (struct virtual_note){.number = number, .finished = finished_runs(a)};
+    snprintf(n->label, sizeof n->label, "%s", label);
+    send_virtual_run(a, number, false);
+}
+
 // ---- bodies that are no page
 
 static void hostile_json(const struct asked *a)
@@ -612,6 +709,7 @@ static const struct {
     {"POST", "/v1/runs", false, respond_create},
     {"GET", "/v1/runs/", true, respond_run},
     {"POST", "/v1/runs/", true, respond_cancel},
+    {"PUT", "/v1/runs/", true, respond_label},
 };
 
 void virtual_respond(struct virtual_fleet *f, int node, const struct virtual_request *q,

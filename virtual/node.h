@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "model/run.h"
 #include "virtual/faults.h"
 #include "virtual/world.h"
 
@@ -16,10 +17,19 @@ struct requested_run {
     bool canceled, failed, labelled;
 };
 
-// State of a node that the world does not have: its requested runs.
+// A label that a run got after it had finished. It has a number of its own in the feed.
+struct virtual_note {
+    int number;   // of the run, from 1
+    int finished; // runs that had finished before
+    char label[RUN_LABEL_MAX + 1];
+};
+
+// State of a node that the world does not have: its requested runs, and its notes.
 struct virtual_node {
     int n, room;
     struct requested_run *runs; // owned
+    int n_notes, notes_room;
+    struct virtual_note *notes; // owned, in their order
 };
 
 struct virtual_fleet {

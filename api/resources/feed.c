@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The feed for a collector: every finished run, whole or as a summary, in the order of finishing.
-// Whoever remembers the last seq that it has kept misses nothing and gets nothing twice.
+// The feed for a collector: every finished run, whole or as a summary, in the order of finishing,
+// and notes about labels and baselines that runs got later. Whoever remembers the last seq that it
+// has kept misses nothing and gets nothing twice.
 #include <string.h>
 
 #include "api/resources/events.h"
@@ -10,6 +11,7 @@
 #include "api/services/work.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "core/store/summaries.h"
 
 enum {
     FEED_DEFAULT = 10,
@@ -75,34 +77,54 @@ static int read_asked(const struct request *q, struct asked *a, struct err *err)
     return 0;
 }
 
-// Writes runs until the reply is large enough; *next is the seq of the last one written.
-static int feed_write_runs(const struct request *q, const struct asked *a, const int64_t *ids,
-                           int n, struct buf *body, struct jsonw *w, int64_t *next, struct err *err)
+static int feed_write_note(const struct request *q, const struct store_change *c, struct jsonw *w,
+                           struct err *err)
+{
+    struct summary_note note;
+    if (store_note_get(api_of(q)->store, c->id, c->seq, &note, err) < 0)
+        return -1;
+    summary_note_write(&note, w);
+    return 0;
+}
+
+// Writes runs, and notes beside them, until the reply is large enough; *next is the seq of the last
+// one written.
+static int feed_write_changes(const struct request *q, const struct asked *a,
+                              const struct store_change *list, int n, struct buf *body,
+                              struct jsonw *w, struct jsonw *notes, int64_t *next, struct err *err)
 {
     for (int i = 0; i < n && body->len < FEED_BYTES; i++) {
         struct run run CLEANUP(run_fini) = {0};
-        if (store_run_get(api_of(q)->store, ids[i], &run, err) < 0 ||
-            run_document_write(api_of(q)->store, &run, a->parts, w, NULL, err) < 0)
+        if (list[i].note
+                ? feed_write_note(q, &list[i], notes, err) < 0
+                : store_run_get(api_of(q)->store, list[i].id, &run, err) < 0 ||
+                      run_document_write(api_of(q)->store, &run, a->parts, w, NULL, err) < 0)
             return -1;
-        *next = run.seq;
+        *next = list[i].seq;
     }
     return 0;
 }
 
 static int feed_send_whole(struct request *q, struct reply *r, const struct asked *a,
-                           const struct store_feed *feed, const int64_t *ids, int n,
+                           const struct store_feed *feed, const struct store_change *list, int n,
                            struct err *err)
 {
-    CLEANUP_BUF struct buf body = BUF_INIT;
+    CLEANUP_BUF struct buf body = BUF_INIT, notes = BUF_INIT;
     int64_t next = a->after;
-    struct jsonw w = jsonw_to(&body);
+    struct jsonw w = jsonw_to(&body), notes_w = jsonw_to(&notes);
     jsonw_object(&w, NULL);
     jsonw_text(&w, "history_id", feed->history_id);
     jsonw_i64(&w, "after", a->after);
     jsonw_array(&w, "runs");
-    if (feed_write_runs(q, a, ids, n, &body, &w, &next, err) < 0)
+    if (feed_write_changes(q, a, list, n, &body, &w, &notes_w, &next, err) < 0)
         return -1;
     jsonw_end(&w);
+    buf_needs(&body, &notes);
+    if (notes.len) {
+        jsonw_array(&w, "notes");
+        buf_add(&body, buf_text(&notes), notes.len);
+        jsonw_end(&w);
+    }
     next = n ? next : feed->last; // what was deleted at the end is passed over
     jsonw_i64(&w, "next", next);
     jsonw_i64(&w, "last", feed->last);
@@ -115,20 +137,20 @@ int feed_get(struct request *q, struct reply *r, struct err *err)
 {
     struct asked a;
     struct store_feed feed;
-    int64_t ids[FEED_MAX];
+    struct store_change list[FEED_MAX];
     int n = 0;
     if (read_asked(q, &a, err) < 0 || store_feed(api_of(q)->store, &feed, err) < 0 ||
         check_place(q, a.after, &feed, err) < 0)
         return -1;
     // Nearly every request of a collector ends here, with nothing new.
     if (a.after < feed.last &&
-        store_run_changes(api_of(q)->store, a.after, ids, (int)a.limit, &n, err) < 0)
+        store_run_changes(api_of(q)->store, a.after, list, (int)a.limit, &n, err) < 0)
         return -1;
     if (!n && a.wait_s && !q->again)
         return reply_wait(r, &run_end, RUNNER_ANY_RUN, a.wait_s * 1000);
     reply_waited(r, q);
-    return a.summary ? summaries_feed(q, r, a.after, &feed, ids, n, err)
-                     : feed_send_whole(q, r, &a, &feed, ids, n, err);
+    return a.summary ? summaries_feed(q, r, a.after, &feed, list, n, err)
+                     : feed_send_whole(q, r, &a, &feed, list, n, err);
 }
 
 // Runs are written until the response has FEED_BYTES; so many are counted, or until it is clear
@@ -136,14 +158,15 @@ int feed_get(struct request *q, struct reply *r, struct err *err)
 void feed_work(const struct request *q, struct work *w, struct err *why)
 {
     struct asked a;
-    int64_t ids[FEED_MAX];
+    struct store_change list[FEED_MAX];
     int n;
     if (read_asked(q, &a, why) < 0 || a.after >= store_last_seq(api_of(q)->store) ||
-        store_run_changes(api_of(q)->store, a.after, ids, (int)a.limit, &n, why) < 0)
+        store_run_changes(api_of(q)->store, a.after, list, (int)a.limit, &n, why) < 0)
         return;
     if (a.summary)
-        summaries_feed_work(q, w, ids, n, why);
+        summaries_feed_work(q, w, list, n, why);
     for (int i = 0; !a.summary && i < n && w->bytes < FEED_BYTES; i++)
-        work_add_run(q, w, ids[i], WORK_CELL_NS, a.parts & RUN_DOCUMENT_LOG,
-                     a.parts & RUN_DOCUMENT_TOPOLOGY, why);
+        if (!list[i].note)
+            work_add_run(q, w, list[i].id, WORK_CELL_NS, a.parts & RUN_DOCUMENT_LOG,
+                         a.parts & RUN_DOCUMENT_TOPOLOGY, why);
 }

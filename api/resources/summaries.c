@@ -78,8 +78,19 @@ static int summaries_send(struct summaries *s, struct reply *r, struct err *err)
     return reply_json(r, 200, &body, err);
 }
 
+static int add_note(const struct request *q, struct summaries *s, const struct store_change *c,
+                    struct err *err)
+{
+    struct summary_note note;
+    if (store_note_get(api_of(q)->store, c->id, c->seq, &note, err) < 0)
+        return -1;
+    summary_writer_note(&s->w, &note);
+    s->head.next = c->seq;
+    return 0;
+}
+
 int summaries_feed(struct request *q, struct reply *r, int64_t after, const struct store_feed *feed,
-                   const int64_t *ids, int n, struct err *err)
+                   const struct store_change *list, int n, struct err *err)
 {
     struct summaries s CLEANUP(summaries_fini);
     int ended = 0;
@@ -88,7 +99,8 @@ int summaries_feed(struct request *q, struct reply *r, int64_t after, const stru
     s.head.last = feed->last;
     s.head.next = n ? after : feed->last; // what was deleted at the end is passed over
     for (int i = 0; i < n && !ended && !summaries_full(&s); i++) {
-        ended = add_one(q, &s, ids[i], true, &s.head.next, err);
+        ended = list[i].note ? add_note(q, &s, &list[i], err)
+                             : add_one(q, &s, list[i].id, true, &s.head.next, err);
         if (ended < 0)
             return -1;
     }
@@ -191,11 +203,13 @@ static int summaries_add_work(void *ctx, const int64_t *ids, int n, bool more, s
     return 0;
 }
 
-void summaries_feed_work(const struct request *q, struct work *w, const int64_t *ids, int n,
-                         struct err *why)
+void summaries_feed_work(const struct request *q, struct work *w, const struct store_change *list,
+                         int n, struct err *why)
 {
     struct page_work p = {q, w};
-    summaries_add_work(&p, ids, n, false, why);
+    for (int i = 0; i < n; i++)
+        if (!list[i].note && summaries_add_work(&p, &list[i].id, 1, false, why) < 0)
+            return;
 }
 
 void summaries_list_work(const struct request *q, struct work *w, const struct run_filter *f,

@@ -12,14 +12,14 @@ enum {
 // form=whole (otherwise) or form=summary.
 int summaries_read_form(const struct request *q, bool *summary, struct err *err);
 
-// A page of the feed: runs ids[0…n) after seq `after`, up to the first whose metrics are not made
+// A page of the feed: list[0…n) after seq `after`, up to the first run whose metrics are not made
 // yet.
 int summaries_feed(struct request *q, struct reply *r, int64_t after, const struct store_feed *feed,
-                   const int64_t *ids, int n, struct err *err);
+                   const struct store_change *list, int n, struct err *err);
 // A page of the list: those of the filter, or with ?per_benchmark=K the newest K of each benchmark.
 int summaries_list(struct request *q, struct reply *r, const struct run_filter *f, struct err *err);
 // What these cost.
-void summaries_feed_work(const struct request *q, struct work *w, const int64_t *ids, int n,
-                         struct err *why);
+void summaries_feed_work(const struct request *q, struct work *w, const struct store_change *list,
+                         int n, struct err *why);
 void summaries_list_work(const struct request *q, struct work *w, const struct run_filter *f,
                          struct err *why);

@@ -104,7 +104,7 @@ static int store_baselines_put(struct store *s, const struct baseline *b, struct
         if (store_run_state(s, b->runs[i], err) < 0 ||
             sq_bind(run, err, "ti", b->name, b->runs[i]) < 0 || sq_done(run, err) < 0)
             return -1;
-    return 0;
+    return store_noted(s, err);
 }
 
 int store_baseline_put(struct store *s, const struct baseline *b, struct err *err)
@@ -119,7 +119,8 @@ int store_baseline_delete(struct store *s, const char *name, struct err *err)
     struct baseline b;
     if (store_baseline_get(s, name, &b, err) < 0 || store_begin(s, err) < 0)
         return -1;
-    return store_end(s, baselines_drop(s, name, err), err);
+    int rc = baselines_drop(s, name, err) < 0 ? -1 : store_noted(s, err);
+    return store_end(s, rc, err);
 }
 
 int store_baseline_free_of(struct store *s, int64_t run_id, struct err *err)

@@ -472,15 +472,16 @@ int store_run_list_ranks(struct store *s, const struct run_filter *f, int64_t *r
     return row;
 }
 
-int store_run_changes(struct store *s, int64_t after_seq, int64_t *ids, int most, int *n,
-                      struct err *err)
+int store_run_changes(struct store *s, int64_t after_seq, struct store_change *list, int most,
+                      int *n, struct err *err)
 {
     CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_CHANGES];
     int row, count = 0;
     if (sq_bind(q, err, "ii", after_seq, (int64_t)most) < 0)
         return -1;
     while ((row = sq_step(q, err)) > 0 && count < most)
-        ids[count++] = sqlite3_column_int64(q, 0);
+        list[count++] = (struct store_change){sqlite3_column_int64(q, 0),
+                                              sqlite3_column_int64(q, 1), sqlite3_column_int(q, 2)};
     *n = count;
     return row < 0 ? -1 : 0;
 }
@@ -530,12 +531,21 @@ int store_topology_by_hash(struct store *s, const char *hash, char **xml, struct
     return runs_text_of(s->queries[Q_TOPOLOGY_BY_HASH], xml, NULL, err);
 }
 
+int store_noted(struct store *s, struct err *err)
+{
+    int64_t seq;
+    if (runs_number(s->queries[Q_SEQ], &seq, err) != 1)
+        return -1;
+    s->new_seq = seq;
+    return 0;
+}
+
 int store_run_label(struct store *s, int64_t id, const char *label, struct err *err)
 {
     if (store_run_state(s, id, err) < 0 || store_begin(s, err) < 0)
         return -1;
     sqlite3_stmt *q = s->queries[Q_LABEL];
-    int rc = sq_bind(q, err, "it", id, label) < 0 ? -1 : sq_done(q, err);
+    int rc = sq_bind(q, err, "it", id, label) < 0 || sq_done(q, err) < 0 ? -1 : store_noted(s, err);
     return store_end(s, rc, err);
 }
 

@@ -58,9 +58,14 @@ int store_feed(struct store *s, struct store_feed *out, struct err *err);
 // Its `last` without a look at the database, for estimates. INT64_MAX: the process that writes
 // knows it.
 int64_t store_last_seq(const struct store *s);
-// Finished runs in the order of seq, after one: fills ids[0…*n), *n at most `most`.
-int store_run_changes(struct store *s, int64_t after_seq, int64_t *ids, int most, int *n,
-                      struct err *err);
+// A finished run, or a note: another label or another membership of a baseline of one.
+struct store_change {
+    int64_t seq, id; // id: of the run
+    bool note;
+};
+// In the order of seq, after one: fills list[0…*n), *n at most `most`.
+int store_run_changes(struct store *s, int64_t after_seq, struct store_change *list, int most,
+                      int *n, struct err *err);
 int store_log_get(struct store *s, int64_t id, char **text, struct err *err); // free()
 // Numbers of the runs that store_run_list would give; ids has room for `limit` of them.
 int store_run_list_ids(struct store *s, const struct run_filter *f, int64_t *ids, int *n,
@@ -95,3 +100,4 @@ int store_facts_put(struct store *s, const char *hash, const char *kind, const c
                     struct err *err);
 int store_topology_put(struct store *s, const char *hash, const char *xml, struct err *err);
 int store_run_state(struct store *s, int64_t id, struct err *err); // enum run_state; ERR_NOT_FOUND
+int store_noted(struct store *s, struct err *err); // notes may have taken numbers of the feed

@@ -30,7 +30,11 @@ static const char *const sql[STORE_QUERIES] = {
                    "measured_ms = coalesce(measured_ms, started_ms, created_ms) WHERE id = ?1",
     [Q_NEXT_SEQ] = "UPDATE counter SET value = value + 1 WHERE name = 'seq' RETURNING value",
     [Q_FEED] = "SELECT name, (SELECT value FROM counter WHERE counter.name = 'seq') FROM identity",
-    [Q_CHANGES] = "SELECT id FROM run WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+    [Q_SEQ] = "SELECT value FROM counter WHERE name = 'seq'",
+    [Q_CHANGES] = "SELECT seq, id, 0 FROM run WHERE seq > ?1 "
+                  "UNION ALL SELECT seq, run_id, 1 FROM note WHERE seq > ?1 ORDER BY 1 LIMIT ?2",
+    [Q_NOTE] = "SELECT seq, label, EXISTS (SELECT 1 FROM baseline_run WHERE run_id = run.id) "
+               "FROM run WHERE id = ?1",
     [Q_TOUCH] = "UPDATE counter SET value = value WHERE name = 'seq'",
     [Q_CLOCK_STEPS] = "SELECT value FROM counter WHERE name = 'clock_steps'",
     [Q_OLD] = "SELECT id, created_ms FROM run WHERE id > ?1 AND seq IS NOT NULL AND label = '' "

@@ -65,6 +65,8 @@ enum store_query {
     Q_IMPORT_BY_KEY,
     Q_IMPORT_TWIN,
     Q_LABEL,
+    Q_SEQ,
+    Q_NOTE,
     Q_TOPOLOGY_GET,
     Q_TOPOLOGY_BY_HASH,
     Q_SUMMARY,

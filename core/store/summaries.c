@@ -129,6 +129,25 @@ int store_summary_get(struct store *s, int64_t id, struct summary *out,
     return 0;
 }
 
+int store_note_get(struct store *s, int64_t id, int64_t seq, struct summary_note *out,
+                   struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_NOTE];
+    if (sq_bind(q, err, "i", id) < 0)
+        return -1;
+    int row = sq_step(q, err);
+    if (row == 0)
+        return err_set(err, ERR_NOT_FOUND, "", "there is no run %" PRId64, id);
+    if (row < 0)
+        return -1;
+    *out = (struct summary_note){.seq = seq,
+                                 .run_seq = sqlite3_column_int64(q, 0),
+                                 .run = id,
+                                 .baseline = sqlite3_column_int(q, 2)};
+    COPY(out->label, 1);
+    return sq_row_whole(q, err);
+}
+
 int store_summary_count(struct store *s, int64_t id, int64_t *n, struct err *err)
 {
     CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_SUMMARY_COUNT];

@@ -21,5 +21,8 @@ void summary_values_fini(struct summary_values *v);
 // none. ERR_NOT_FOUND.
 int store_summary_get(struct store *s, int64_t id, struct summary *out,
                       struct summary_values *values, struct err *err);
+// The note of a run, with this number in the feed. ERR_NOT_FOUND.
+int store_note_get(struct store *s, int64_t id, int64_t seq, struct summary_note *out,
+                   struct err *err);
 // How many metrics the run has.
 int store_summary_count(struct store *s, int64_t id, int64_t *n, struct err *err);

@@ -342,6 +342,7 @@ static void take_ack(struct gathered *g, const struct fleet_ack *a)
     g->report.next = a->next;
     g->report.stored = a->stored;
     g->report.others = a->others;
+    g->report.notes = a->notes;
     g->report.lost = a->lost;
     g->report.unkept = a->unkept;
     memcpy(g->report.other, a->other, sizeof g->report.other);

@@ -63,6 +63,7 @@ struct ingest_report {
     bool collector;     // `node` is the name of another collector; also of STORED and REFUSED
     bool more, opened;  // opened: the store could be opened, and failed later
     int stored, others; // runs
+    int notes;          // of the page
     int64_t lost;       // of a collector: struct fleet_ack
     int unkept;         // of STORED: struct fleet_ack
     int64_t run;

@@ -147,6 +147,7 @@ void node_stored(struct polled *n, const struct ingest_report *r)
     n->why[0] = '\0';
     n->stored += r->stored;
     p->totals.stored += r->stored;
+    p->totals.kept += r->notes;
     if (taken) {
         n->after = r->next;
         snprintf(n->history, sizeof n->history, "%s", r->history);
@@ -165,7 +166,7 @@ void node_stored(struct polled *n, const struct ingest_report *r)
         r->outcome == FLEET_STORED ? r->more : again[r->outcome] && n->repeats < REPEATS_MAX;
     // A collector sends the runs of many nodes.
     bool many = n->pushes || poller_find_collector(p, n->name) == n;
-    soon = soon && (many || node_at_once(n, r->stored));
+    soon = soon && (many || node_at_once(n, r->stored + r->notes));
     if (!soon)
         node_turn(n);
     node_later(n, soon ? 0 : node_wait_ms(n->state, 0, p->c->every_s * 1000, 0));

@@ -65,7 +65,7 @@ struct polled {
 
 struct poller_totals {
     int64_t requests, failed, stored; // since the start
-    int64_t kept;                     // other things than pages that were stored
+    int64_t kept;                     // other things than runs that were stored
     int64_t errors[FETCH_ERRORS];     // why requests failed; [FETCH_OK]: their status
     int64_t documents;                // stored, since the start
     int in_flight;

@@ -27,7 +27,7 @@ void push_reported(struct polled *n, const struct ingest_report *r)
 {
     n->push.more = r->more;
     n->push.stored = r->stored;
-    node_allowed(n, r->stored);
+    node_allowed(n, r->stored + r->notes);
     memcpy(n->push.member, r->member, sizeof n->push.member);
     push_settle(n, r->kind == INGEST_STORED ? ERR_NONE : ERR_INVALID, r->text);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collector's own feed, for another collector: all runs in the order of their arrival, as
-// summaries. In the process that reads.
+// summaries, and the notes about them. In the process that reads.
 #include "fleet/resources/resources.h"
 
 #include <string.h>
@@ -37,6 +37,14 @@ static int feed_page_add(void *ctx, const struct summary *run, const struct summ
     return 0;
 }
 
+static int feed_page_note(void *ctx, const struct summary_note *note, struct err *err)
+{
+    struct feed_page *p = ctx;
+    (void)err;
+    summary_writer_note(&p->w, note);
+    return 0;
+}
+
 static int read_feed_query(const struct request *q, struct fleet_arrivals *a, struct err *err)
 {
     int64_t limit = FEED_RUNS;
@@ -57,7 +65,7 @@ int fleetd_feed(struct request *q, struct reply *r, struct err *err)
     summary_writer_init(&p.w);
     own_page_head(&p.head);
     if (read_feed_query(q, &a, err) < 0 ||
-        fleet_store_arrivals(fleet_of(q)->store, &a, feed_page_add, &p, err) < 0)
+        fleet_store_arrivals(fleet_of(q)->store, &a, feed_page_add, feed_page_note, &p, err) < 0)
         return -1;
     memcpy(p.head.history_id, a.identity, sizeof p.head.history_id);
     p.head.after = a.after;

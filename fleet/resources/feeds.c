@@ -75,7 +75,7 @@ static void write_outcome(const struct polled *n, struct jsonw *w)
     jsonw_bool(w, "more", n->push.more);
 }
 
-static int send_stored(const struct poller *p, const struct polled *n, bool page, struct reply *r,
+static int send_pushed(const struct poller *p, const struct polled *n, bool page, struct reply *r,
                        struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
@@ -108,7 +108,7 @@ static int take_push(struct request *q, const char *hash, struct reply *r, struc
     if (n->push.number != q->made)
         return err_set(err, ERR_CONFLICT, "name", "something else of this node has come");
     if (n->push.settled)
-        return send_stored(poller, n, !hash, r, err);
+        return send_pushed(poller, n, !hash, r, err);
     if (q->again)
         return err_set(err, ERR_UNAVAILABLE, "store", "the store did not keep it within %d s",
                        PUSH_MS / 1000);

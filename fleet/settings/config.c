@@ -129,7 +129,7 @@ static const struct param params[] = {
      .def = "kept",
      .help =
          "Whole runs that are fetched from their nodes and kept: none, all, or kept: those with "
-         "a label, and those that a sure finding cites."},
+         "a label or in a baseline, and those that a sure finding cites."},
     {.name = "archive_keep_days",
      .kind = PARAM_INT,
      .offset = offsetof(struct fleetd_config, archive_keep_days),

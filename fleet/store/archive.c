@@ -21,15 +21,16 @@ void fleet_store_archives(struct fleet_store *s, enum fleet_archive which)
     s->archive = which;
 }
 
-static int want_run(struct fleet_store *s, const struct fleet_row *row, int64_t due_ms,
+static int want_run(struct fleet_store *s, const struct fleet_row *row, bool cited, int64_t due_ms,
                     struct err *err)
 {
     const struct fleet_cell in[] = {CELL_I(row->node), CELL_I(row->feed), CELL_I(row->seq),
-                                    CELL_I(row->run), CELL_I(due_ms)};
+                                    CELL_I(row->run),  CELL_I(due_ms),    CELL_I(cited)};
     return fleet_exec(
         s,
-        "INSERT INTO archive (node, feed, seq, run, state, tries, due_ms, bytes, why) "
-        "VALUES ($1, $2, $3, $4, 0, 0, $5, 0, '') ON CONFLICT DO NOTHING",
+        "INSERT INTO archive (node, feed, seq, run, state, tries, due_ms, bytes, why, cited) "
+        "VALUES ($1, $2, $3, $4, 0, 0, $5, 0, '', $6) ON CONFLICT (node, feed, seq) DO UPDATE "
+        "SET cited = 1 WHERE archive.cited = 0 AND excluded.cited = 1",
         in, COUNT_OF(in), err);
 }
 
@@ -64,7 +65,25 @@ int archive_row(struct fleet_store *s, const struct fleet_row *row, struct err *
     int wanted = s->archive == FLEET_ARCHIVE_ALL;
     if (s->archive == FLEET_ARCHIVE_KEPT && *row->label)
         wanted = label_counts(s, row->node, err);
-    return wanted > 0 ? want_run(s, row, row->received_ms, err) : wanted;
+    return wanted > 0 ? want_run(s, row, false, row->received_ms, err) : wanted;
+}
+
+int archive_note(struct fleet_store *s, const struct fleet_row *row, bool kept, int64_t due_ms,
+                 struct err *err)
+{
+    const struct fleet_cell in[] = {CELL_I(row->node), CELL_I(row->feed), CELL_I(row->seq)};
+    if (s->archive == FLEET_ARCHIVE_NONE)
+        return 0;
+    s->book.node[row->node - 1].archived = 0; // counted anew: a run may lose its place
+    int wanted = kept && s->archive == FLEET_ARCHIVE_KEPT ? label_counts(s, row->node, err) : kept;
+    if (kept)
+        return wanted > 0 ? want_run(s, row, false, due_ms, err) : wanted;
+    return s->archive == FLEET_ARCHIVE_ALL
+               ? 0
+               : fleet_exec(s,
+                            "DELETE FROM archive "
+                            "WHERE node = $1 AND feed = $2 AND seq = $3 AND cited = 0",
+                            in, COUNT_OF(in), err);
 }
 
 struct cited_rows {
@@ -103,7 +122,7 @@ static int want_cited(struct fleet_store *s, const struct fleet_cited_runs *cite
     if (s->engine->read(s->db, &reading, cited_row, &c, err) < 0)
         return -1;
     for (int i = 0; i < c.n; i++)
-        if (want_run(s, &c.rows[i], 0, err) < 0)
+        if (want_run(s, &c.rows[i], true, 0, err) < 0)
             return -1;
     return 0;
 }

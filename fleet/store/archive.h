@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole runs, as nodes export them, compressed. A run is wanted first, in the transaction that
 // stores its summary or because a finding cites it, then fetched from its node, and stored once. A
-// run that its node does not have any more is never requested again. Errors as in
+// run that its node does not have any more is never requested again. One that was kept for its
+// label or its baseline goes when a note says that it has neither any more. Errors as in
 // fleet/store/store.h.
 #pragma once
 #include "fleet/store/store.h"
 
 enum fleet_archive {
     FLEET_ARCHIVE_NONE,
-    FLEET_ARCHIVE_KEPT, // runs with a label, and those that a sure finding cites
+    FLEET_ARCHIVE_KEPT, // runs with a label or in a baseline, and those that a sure finding cites
     FLEET_ARCHIVE_ALL,
     FLEET_ARCHIVES
 };

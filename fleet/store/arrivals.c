@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of arrivals are given one after the other, so a page is a range of them. Where a range is
+// Numbers of arrivals are given one after the other, so a page is a range of them: of runs, and of
+// notes about them, which come from a table of their own. Where a range is
 // empty, because its runs were deleted or its numbers were skipped, the next run is found by
 // doubling and halving: a question whether a range has any run costs a few blocks of an index.
 #include "fleet/store/parts.h"
@@ -12,8 +13,9 @@ struct arrivals_reader {
     struct fleet_arrivals *a;
     int (*fn)(void *ctx, const struct summary *run, const struct summary_layout *layout,
               struct err *err);
+    int (*note)(void *ctx, const struct summary_note *note, struct err *err);
     void *ctx;
-    int n;      // runs that were given out
+    int n;      // runs and notes that were given out
     bool ended; // fn wants no more
 };
 
@@ -50,7 +52,8 @@ static int any_arrival(struct fleet_store *s, int64_t after, int64_t until, bool
                        struct err *err)
 {
     static const char sql[] =
-        "SELECT arrival FROM run WHERE arrival > $1 AND arrival <= $2 LIMIT 1";
+        "SELECT arrival FROM run WHERE arrival > $1 AND arrival <= $2 "
+        "UNION ALL SELECT arrival FROM note WHERE arrival > $1 AND arrival <= $2 LIMIT 1";
     const struct fleet_cell in[] = {CELL_I(after), CELL_I(until)};
     *any = false;
     return s->engine->query(s->db, sql, in, 2, any_row, any, err);
@@ -144,6 +147,9 @@ static int arrivals_read(struct arrivals_reader *r, struct err *err)
         until = a->last - from < a->limit ? a->last : from + a->limit;
         if (from < until && s->engine->arrivals(s->db, from, until, arrival_row, r, err) < 0)
             return -1;
+        int64_t last = r->ended ? a->next : until;
+        if (from < last && notes_read(s, from, last, r->note, r->ctx, &r->n, err) < 0)
+            return -1;
     }
     if (!r->ended)
         a->next = until;
@@ -156,9 +162,10 @@ static int arrivals_read(struct arrivals_reader *r, struct err *err)
 int fleet_store_arrivals(struct fleet_store *s, struct fleet_arrivals *a,
                          int (*fn)(void *ctx, const struct summary *run,
                                    const struct summary_layout *layout, struct err *err),
+                         int (*note)(void *ctx, const struct summary_note *note, struct err *err),
                          void *ctx, struct err *err)
 {
-    struct arrivals_reader r = {.store = s, .a = a, .fn = fn, .ctx = ctx};
+    struct arrivals_reader r = {.store = s, .a = a, .fn = fn, .note = note, .ctx = ctx};
     a->next = a->after;
     if (fleet_begin(s, err) < 0)
         return -1;

@@ -122,6 +122,31 @@ static int put_group(struct fleet_store *s, const struct fleet_page *p, int firs
     return spans_flush(s, node, err);
 }
 
+// ---- Notes
+
+// The node of a note whose history is known, and is that node's; 0: the note is passed over.
+static int note_node(struct fleet_store *s, const struct summary_note *n, int *feed)
+{
+    *feed = interned_find(&s->book.feeds, n->node_history) + 1;
+    int node = *feed ? feed_at(s, *feed)->node : 0;
+    return node && same_name(s->book.nodes.list[node - 1], n->node) ? node : 0;
+}
+
+static int collected_put_notes(struct fleet_store *s, const struct fleet_page *p, struct err *err)
+{
+    const struct summary_note *list = p->page->notes;
+    for (int i = 0, n; i < p->page->n_notes; i += n) {
+        int feed, node = note_node(s, &list[i], &feed);
+        for (n = 1; i + n < p->page->n_notes; n++)
+            if (strcmp(list[i + n].node_history, list[i].node_history) != 0 ||
+                strcmp(list[i + n].node, list[i].node) != 0)
+                break;
+        if (node && notes_put(s, p, i, n, node, feed, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int store_tops(struct fleet_store *s, const struct summary_page *page, struct err *err)
 {
     for (int i = 0; i < page->n_runs; i++) {
@@ -239,7 +264,10 @@ int put_collected(struct fleet_store *s, const struct fleet_page *p, struct flee
         if (put_group(s, p, i, n, ack, err) < 0)
             return -1;
     }
+    if (collected_put_notes(s, p, err) < 0)
+        return -1;
     ack->outcome = outcome;
+    ack->notes = p->page->n_notes;
     ack->next = p->page->next;
     ack->lost += p->page->deleted;
     return store_tops(s, p->page, err) < 0 ? -1 : collected_store(s, p, &c, ack, err);

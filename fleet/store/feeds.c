@@ -25,7 +25,7 @@ bool page_is_sound(const struct fleet_page *f)
             return false;
         at = p->runs[i].seq;
     }
-    return true;
+    return notes_are_sound(f);
 }
 
 struct book_feed *feed_at(struct fleet_store *s, int number)

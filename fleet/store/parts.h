@@ -24,7 +24,7 @@ struct fleet_store {
     int n_rows;
     int layouts[SUMMARY_LAYOUTS_MAX]; // numbers of those of the page; 0: not looked up
     int64_t n_put;                    // rows of the transaction; deleted ones count against it
-    int64_t n_arrived;                // rows that were put
+    int64_t n_arrived;                // rows that were put, and notes
     bool changed;                     // something else than places
     struct buf json;
     int archive; // enum fleet_archive: what is wanted of the runs that are stored
@@ -43,6 +43,10 @@ int row_summary(const struct book *b, const struct fleet_row *row, struct summar
                 struct err *err);
 // Wants the run, if runs like it are archived.
 int archive_row(struct fleet_store *s, const struct fleet_row *row, struct err *err);
+// The run is kept from now on, or no longer: if runs are archived for that, it is wanted, or it
+// goes unless a finding cites it.
+int archive_note(struct fleet_store *s, const struct fleet_row *row, bool kept, int64_t due_ms,
+                 struct err *err);
 // A statement without rows.
 int fleet_exec(struct fleet_store *s, const char *sql, const struct fleet_cell *in, int n,
                struct err *err);
@@ -80,6 +84,17 @@ int rows_kept(struct fleet_store *s, int first, struct err *err);
 // higher than the one before.
 int runs_known(struct fleet_store *s, const struct fleet_page *p, int first, int n, int node,
                int feed, bool *known, struct err *err);
+
+// notes.c
+// Notes first…first+n of the page, all of one history. Those of runs that are not stored are passed
+// over.
+int notes_put(struct fleet_store *s, const struct fleet_page *p, int first, int n, int node,
+              int feed, struct err *err);
+bool notes_are_sound(const struct fleet_page *f);
+// Those with after < arrival <= until, in order; *n grows by how many they are.
+int notes_read(struct fleet_store *s, int64_t after, int64_t until,
+               int (*fn)(void *ctx, const struct summary_note *note, struct err *err), void *ctx,
+               int *n, struct err *err);
 
 // collected.c
 int put_collected(struct fleet_store *s, const struct fleet_page *p, struct fleet_ack *ack,

@@ -121,7 +121,10 @@ static int page_put_runs(struct fleet_store *s, const struct fleet_page *p, int 
     if (ack->outcome == FLEET_CROWDED)
         s->n_rows = before;
     ack->stored = s->n_rows - before;
-    return rows_kept(s, before, err) < 0 ? -1 : spans_flush(s, node, err);
+    if (rows_kept(s, before, err) < 0 || spans_flush(s, node, err) < 0)
+        return -1;
+    return ack->outcome == FLEET_CROWDED ? 0
+                                         : notes_put(s, p, 0, p->page->n_notes, node, feed, err);
 }
 
 // ---- Pages
@@ -175,6 +178,7 @@ static int put_page(struct fleet_store *s, const struct fleet_page *p, struct fl
         return -1;
     if (ack->outcome == FLEET_CROWDED)
         return 0;
+    ack->notes = p->page->n_notes;
     ack->next = f->next = p->page->next;
     f->last_ms = p->received_ms;
     f->skew_ms = p->skew_ms;

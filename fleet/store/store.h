@@ -92,6 +92,7 @@ struct fleet_ack {
     enum fleet_outcome outcome;
     int64_t next;   // request the next page after this
     int stored;     // runs
+    int notes;      // of the page
     int others;     // runs that were left out, because they are of another node
     char other[64]; // the twin's name; what an alien calls itself; the name before RENAMED
     int64_t lost;   // of a collector, ever: runs that it had deleted before they were read
@@ -143,8 +144,8 @@ int fleet_store_collectors(struct fleet_store *s,
                            int (*fn)(void *ctx, const struct fleet_collector *c, struct err *err),
                            void *ctx, struct err *err);
 
-// This collector's own feed: all runs in the order of their arrival, whatever their nodes. Numbers
-// of arrivals are never given twice, and are not dense.
+// This collector's own feed: all runs and notes in the order of their arrival, whatever their
+// nodes. Numbers of arrivals are never given twice, and are not dense.
 struct fleet_arrivals {
     int64_t after;       // a number; 0: from the beginning
     const char *history; // that the number is of; NULL: not known
@@ -155,11 +156,12 @@ struct fleet_arrivals {
     int64_t deleted;    // runs between `after` and `next` that are not there any more
 };
 // fn gets runs with their place here (seq) and in the feed of their node; it returns 1 to end
-// before this run, and -1 to end with its error. ERR_CONFLICT names `history_id` or `after`: the
-// number is of another feed, or beyond the end.
+// before this run, and -1 to end with its error. `note` gets the notes up to the last run.
+// ERR_CONFLICT names `history_id` or `after`: the number is of another feed, or beyond the end.
 int fleet_store_arrivals(struct fleet_store *s, struct fleet_arrivals *a,
                          int (*fn)(void *ctx, const struct summary *run,
                                    const struct summary_layout *layout, struct err *err),
+                         int (*note)(void *ctx, const struct summary_note *note, struct err *err),
                          void *ctx, struct err *err);
 
 // ---- Documents: facts of classes and of configurations, and topologies, once per hash

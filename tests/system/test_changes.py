@@ -88,6 +88,40 @@ def test_wrong_places(daemon):
         assert answer.status == 422 and answer.json["member"] == name, (name, answer.body)
 
 
+def label(daemon, run, text):
+    assert daemon.request("PUT", f"/v1/runs/{run}/label", {"label": text}).status == 200
+
+
+def notes(daemon, after, **options):
+    return [(n["run"], n["label"], n["baseline"]) for n in feed(daemon, after, **options).get("notes", [])]
+
+
+@pytest.mark.parametrize("form", ["whole", "summary"])
+def test_labels_and_baselines_that_come_later_are_in_the_feed(daemon, form):
+    start = end(daemon)
+    one, two = [daemon.run(size="1,2", cpus="0")["id"] for _ in range(2)]
+    page = until(lambda: (p := feed(daemon, start, form=form, limit=100))["next"] == start + 2 and p)
+    assert len(page["runs"]) == 2 and "notes" not in page, "as before"
+    label(daemon, one, "noted")
+    [note] = feed(daemon, start + 2, form=form)["notes"]
+    assert note == {"seq": start + 3, "run_seq": start + 1, "run": one, "label": "noted", "baseline": False}
+    label(daemon, one, "noted")
+    assert end(daemon) == start + 3, "the same label is no news"
+    assert daemon.request("PUT", f"/v1/baselines/{form}", {"runs": [one, two]}).status == 200
+    assert notes(daemon, start + 3, form=form) == [(one, "noted", True), (two, "", True)]
+    label(daemon, one, "")
+    page = feed(daemon, start, form=form, limit=100)
+    assert len(page["runs"]) == 2 and page["next"] == page["last"] and not page["more"]
+    assert [(n["run"], n["label"], n["baseline"]) for n in page["notes"]] == [(two, "", True), (one, "", True)]
+    first = feed(daemon, start, form=form, limit=3)
+    assert first["more"] and len(first["runs"]) + len(first["notes"]) == 3, "limit counts both"
+    assert notes(daemon, first["next"], form=form) == [(one, "", True)]
+    assert daemon.request("DELETE", f"/v1/baselines/{form}").status == 204
+    assert sorted(notes(daemon, start, form=form, limit=100)) == [(one, "", False), (two, "", False)]
+    assert daemon.request("DELETE", f"/v1/runs/{one}").status == 204
+    assert notes(daemon, start, form=form, limit=100) == [(two, "", False)], "it goes with its run"
+
+
 DRAM = "latency.local.dram.median_ns"
 
 

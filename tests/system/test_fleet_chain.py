@@ -4,6 +4,7 @@ and histories."""
 import json
 import signal
 import subprocess
+import urllib.request
 
 import pytest
 
@@ -18,6 +19,14 @@ EVERY = NODES * RUNS * 2
 # What of a run must be the same in both stores.
 RUN_LITE = ("SELECT n.name, f.history, r.seq, r.run, r.measured_ms, r.state, r.label, hex(r.v), hex(r.w), m.class, m.config FROM run r "
             "JOIN node n ON n.id = r.node JOIN feed f ON f.id = r.feed JOIN machine m ON m.id = r.machine ORDER BY 1, 2, 3")
+
+
+def set_label(c, node, run, text):
+    """Of a virtual node, by its place."""
+    request = urllib.request.Request(f"http://127.1.0.{node + 1}:{c.fleet.port}/v1/runs/{run}/label",
+                                     json.dumps({"label": text}).encode(), method="PUT")
+    with urllib.request.urlopen(request, timeout=PATIENCE) as response:
+        assert response.status == 200
 
 
 class Upper(Collector):
@@ -213,3 +222,23 @@ def test_a_node_is_no_collector(collect, tmp_path):  # noqa: F811
         assert different(upper) == (0, 0)
     finally:
         upper.kill()
+
+
+def test_labels_that_come_later_pass_through(chain):
+    below, above = chain()
+    labelled = "SELECT n.name, r.run, r.label FROM run r JOIN node n ON n.id = r.node WHERE r.label <> '' ORDER BY 1, 2"
+    until(lambda: above.rows("SELECT count(*) FROM run") == [(EVERY,)])
+    names = below.fleet.names
+    set_label(below, 2, 7, "kept")
+    set_label(below, 5, 1, "also")
+    until(lambda: above.rows(labelled) == sorted([(names[2], 7, "kept"), (names[5], 1, "also")]))
+    kept = "SELECT n.name, a.run FROM archive a JOIN node n ON n.id = a.node WHERE a.cited = 0 ORDER BY 1"
+    assert above.rows(kept) == sorted([(names[2], 7), (names[5], 1)]), "wanted in the transaction that stores the label"
+    above.kill()
+    set_label(below, 2, 7, "")
+    until(lambda: below.rows(labelled) == [(names[5], 1, "also")])
+    above.start()
+    until(lambda: above.rows(labelled) == [(names[5], 1, "also")])
+    assert above.rows(kept) == [(names[5], 1)]
+    assert above.rows(RUN_LITE) == below.rows(RUN_LITE)
+    assert [c["lost"] for c in above.below()] == [0], "notes are no runs that were deleted"

@@ -103,7 +103,7 @@ def facts(c, name, hash):
 
 
 @pytest.mark.usefixtures("needs_fake_bench")
-def test_a_real_node_pushes_its_facts(pushed, make_daemon):
+def test_a_real_node_pushes_its_facts_and_later_its_labels(pushed, make_daemon):
     c, node = pushed(1), make_daemon(fake_bench_env())
     runs = [node.run(size="1", cpus="0")["id"] for _ in range(2)]
     name = node.get("/v1/node").json["node"]
@@ -121,6 +121,10 @@ def test_a_real_node_pushes_its_facts(pushed, make_daemon):
         status, problem = post(c, f"{name}/facts?hash={hash}", file, node.get(f"/v1/facts/{hash}").body)
         assert status == 409 and problem["member"] == "hash", "what is here is not taken again"
     assert wanted(c, name, file) == []
+    assert node.request("PUT", f"/v1/runs/{runs[1]}/label", {"label": "later"}).status == 200
+    assert send() == 3 and c.rows("SELECT run, label FROM run WHERE label <> ''") == [(runs[1], "later")]
+    assert node.request("PUT", f"/v1/runs/{runs[1]}/label", {"label": ""}).status == 200
+    assert send() == 4 and c.rows("SELECT run, label FROM run WHERE label <> ''") == []
     assert stored(c, name) == [(2, 2)]
 
 

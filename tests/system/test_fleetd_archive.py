@@ -89,6 +89,53 @@ def test_runs_with_a_label_are_kept_and_others_are_not(collect, store):  # noqa:
         assert code == 404 and said in problem["detail"], problem
 
 
+def label(c, node, run, text):
+    request = urllib.request.Request(url(c, node, f"/v1/runs/{run}/label"), json.dumps({"label": text}).encode(),
+                                     {"Content-Type": "application/json"}, method="PUT")
+    with urllib.request.urlopen(request, timeout=PATIENCE) as response:
+        assert (json.load(response)["label"] or "") == text
+
+
+def labels(rows, c):
+    return dict(rows(c, "SELECT node.name || '/' || run.run, run.label FROM run JOIN node ON node.id = run.node WHERE run.label <> ''"))
+
+
+def test_a_label_that_is_set_later_keeps_a_run(collect, store):  # noqa: F811
+    options, rows = store
+    c = collect(NODES, f"--runs={RUNS}", "--run-ms=0", collector=options).start()
+    c.wait_up(NODES)
+    name = c.fleet.names[3]
+    assert rows(c, "SELECT count(*) FROM archive") == [("0",)]
+    label(c, 3, 5, "before the update")
+    until(lambda: rows(c, "SELECT seq, state FROM archive") == [("5", "1")])
+    assert archived(c, name, 5) == exported(c, 3, 5) and labels(rows, c) == {f"{name}/5": "before the update"}
+    label(c, 3, 5, "")
+    until(lambda: rows(c, "SELECT count(*) FROM archive") == [("0",)])
+    assert labels(rows, c) == {} and c.problem(f"/v1/fleet/archive/{name}/5")[0] == 404
+    run = measure(c, 3)
+    until(lambda: c.node(name)["next"] == 2 * RUNS + 3)
+    assert rows(c, f"SELECT seq, count(*) FROM run JOIN node ON node.id = run.node WHERE name = '{name}' AND run = {run} "
+                   "GROUP BY seq") == [(str(2 * RUNS + 3), "1")], "runs and notes are numbered together"
+
+
+def test_no_label_is_lost_when_the_process_that_stores_is_killed(collect, store):  # noqa: F811
+    options, rows = store
+    c = collect(NODES, f"--runs={RUNS}", "--run-ms=0", collector=options).start()
+    c.wait_up(NODES)
+    truth = {}
+    for turn in range(1, 7):
+        for node in range(NODES):
+            text = f"turn {turn}" if (turn + node) % 3 else ""
+            label(c, node, turn, text)
+            truth[f"{c.fleet.names[node]}/{turn}"] = text
+        if turn == 3:
+            c.kill_child("--ingest")
+    until(lambda: labels(rows, c) == {run: text for run, text in truth.items() if text})
+    wanted = "SELECT count(*) FROM archive WHERE cited = 0"
+    assert rows(c, wanted) == [(str(len(labels(rows, c))),)], "those with a label are kept, and no others"
+    assert rows(c, "SELECT count(*), count(DISTINCT feed || '.' || seq) FROM run") == [(str(2 * NODES * RUNS),) * 2]
+
+
 def test_runs_that_a_sure_finding_cites_are_kept(collect, store):  # noqa: F811
     options, rows = store
     c = collect(30, "--runs=8", "--run-ms=0", "--bad=1", "--bad-percent=20", collector=options).start()

@@ -110,6 +110,17 @@ CREATE TABLE span (
   last_month int NOT NULL,
   PRIMARY KEY (node, kind, class)
 );
+CREATE TABLE note (
+  arrival bigint PRIMARY KEY,
+  node int NOT NULL,
+  feed int NOT NULL,
+  seq bigint NOT NULL,
+  run bigint NOT NULL,
+  noted bigint NOT NULL,
+  label text NOT NULL,
+  baseline int2 NOT NULL
+);
+CREATE INDEX note_of ON note (node, feed, seq, noted);
 CREATE TABLE archive (
   node int NOT NULL,
   feed int NOT NULL,
@@ -120,6 +131,7 @@ CREATE TABLE archive (
   due_ms bigint NOT NULL,
   bytes bigint NOT NULL,
   why text NOT NULL,
+  cited int2 NOT NULL DEFAULT 0,
   body bytea,
   PRIMARY KEY (node, feed, seq)
 );

@@ -122,9 +122,23 @@ CREATE TABLE span (
   PRIMARY KEY (node, kind, class)
 ) STRICT, WITHOUT ROWID;
 
+-- Notes of feeds, as they came: the run `seq` of the feed has this label now, and is in a baseline or
+-- not. arrival: among those of `run`. noted: the number of the note in the feed of its node.
+CREATE TABLE note (
+  arrival INTEGER PRIMARY KEY,
+  node INTEGER NOT NULL,
+  feed INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  run INTEGER NOT NULL,
+  noted INTEGER NOT NULL,
+  label TEXT NOT NULL,
+  baseline INTEGER NOT NULL
+) STRICT;
+CREATE INDEX note_of ON note (node, feed, seq, noted);
+
 -- Whole runs. state: 0 wanted, 1 here, 2 not to be had (why). due_ms: when a wanted one is requested
--- next, when another was stored or given up. bytes: before it was compressed. body: as the node
--- exports it, a frame of zstd
+-- next, when another was stored or given up. bytes: before it was compressed. cited: 1, a finding has
+-- cited it. body: as the node exports it, a frame of zstd
 CREATE TABLE archive (
   node INTEGER NOT NULL,
   feed INTEGER NOT NULL,
@@ -135,6 +149,7 @@ CREATE TABLE archive (
   due_ms INTEGER NOT NULL,
   bytes INTEGER NOT NULL,
   why TEXT NOT NULL,
+  cited INTEGER NOT NULL DEFAULT 0,
   body BLOB,
   PRIMARY KEY (node, feed, seq)
 ) STRICT;

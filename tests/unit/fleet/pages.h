@@ -32,9 +32,11 @@ struct maker {
     const char *run_node; // of the last run
     const char *state;    // of each third run
     const char *label, *variant;
-    bool varied; // each run is of a kind of its own
-    int kinds;   // not 0: of one of so many, in turn
-    int odd;     // metrics of each second run are so many more
+    bool varied;                      // each run is of a kind of its own
+    int kinds;                        // not 0: of one of so many, in turn
+    int odd;                          // metrics of each second run are so many more
+    const struct summary_note *notes; // that follow the runs; their numbers in the feed are given
+    int n_notes;
 };
 #define MAKER(n)                                                                                   \
     ((struct maker){.name = (n),                                                                   \
@@ -108,13 +110,19 @@ __attribute__((unused)) static void made_page_make(struct made_page *p, const st
     static struct summary_writer w;
     CLEANUP_BUF struct buf text = BUF_INIT;
     struct err err = {0};
-    struct summary_page head = {.after = m->after, .next = m->last, .last = m->last};
+    const int64_t end = m->last + m->n_notes;
+    struct summary_page head = {.after = m->after, .next = end, .last = end};
     snprintf(head.node, sizeof head.node, "%s", m->node);
     snprintf(head.version, sizeof head.version, "1.0.0");
     snprintf(head.history_id, sizeof head.history_id, "%s", m->history);
     summary_writer_init(&w);
     for (int64_t seq = m->after + 1; seq <= m->last; seq++)
         made_page_run(&w, m, seq);
+    for (int i = 0; i < m->n_notes; i++) {
+        struct summary_note note = m->notes[i];
+        note.seq = m->last + 1 + i;
+        summary_writer_note(&w, &note);
+    }
     summary_writer_end(&w, &head, &text);
     summary_writer_fini(&w);
     CLEANUP_JSON struct json *j = json_parse(buf_text(&text), text.len, &err);

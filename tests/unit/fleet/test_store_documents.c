@@ -133,14 +133,107 @@ static void test_archive(void)
           "a limit: %s", err.text);
 }
 
-static int count_wanted_run(void *ctx, const struct fleet_wanted_run *w, struct err *e)
+// A page of notes alone, after the number `after` of the node's feed.
+static struct fleet_ack note_of(const char *node, const char *history, int64_t after,
+                                const struct summary_note *notes, int n)
+{
+    struct maker m = maker_at(node, history, after, after);
+    m.notes = notes;
+    m.n_notes = n;
+    return made_page_put(s, &m, &err);
+}
+
+static struct fleet_ack note(int64_t after, const struct summary_note *notes, int n)
+{
+    return note_of("w2", "a4c2", after, notes, n);
+}
+
+static void say_labels(void)
+{
+    const struct fleet_window w = {.node = "w2"};
+    buf_str(&said, "labels:\n");
+    made_json_window(s, &w, &said);
+}
+
+static int label_has(void *ctx, const struct summary_page *page, struct err *e)
 {
     (void)e;
-    *(int *)ctx += strcmp(w->node, "w2") == 0;
+    for (int i = 0; i < page->n_runs; i++)
+        if (page->runs[i].seq == 2)
+            snprintf(ctx, RUN_LABEL_MAX + 1, "%s", page->runs[i].label);
     return 0;
 }
 
-static int wanted_of_w2(void)
+static const char *label_of_second(void)
+{
+    static char label[RUN_LABEL_MAX + 1];
+    const struct fleet_window w = {.node = "w2"};
+    fleet_store_window(s, &w, label_has, label, &err);
+    return label;
+}
+
+// Labels and baselines that runs get when they are here.
+static void test_notes(void)
+{
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    const int64_t cited_runs[] = {5}, now = page_day0 + 400 * page_day;
+    const struct fleet_cited_runs cited = {"w2", cited_runs, 1, 0};
+    const struct summary_note set[] = {{.run_seq = 2, .run = 4, .label = "kept"},
+                                       {.run_seq = 3, .run = 5, .label = "m\xc3\xbc"},
+                                       {.run_seq = 1, .run = 3, .label = "", .baseline = true}},
+                              gone[] = {{.run_seq = 2, .run = 4, .label = ""},
+                                        {.run_seq = 3, .run = 5, .label = ""},
+                                        {.run_seq = 1, .run = 3, .label = ""}},
+                              two[] = {{.run_seq = 2, .run = 4, .label = "one"},
+                                       {.run_seq = 2, .run = 4, .label = "two"}},
+                              none[] = {{.run_seq = 7, .run = 9, .label = "never stored"}};
+    fleet_store_archives(s, FLEET_ARCHIVE_KEPT);
+    put("w2", "a4c2", 0, 3);
+    CHECK_STR(archived("w2", 2, &out), "run 2 of node w2 is not archived", "no label yet");
+    CHECK_INT(note(100, none, 1).outcome, FLEET_BEHIND, "a page from elsewhere changes nothing");
+    struct fleet_ack ack = note(3, set, COUNT_OF(set));
+    CHECK(ack.outcome == FLEET_STORED && ack.next == 6 && ack.stored == 0, "notes move the place");
+    CHECK_STR(label_of_second(), "kept", "the run has its label");
+    CHECK_STR(archived("w2", 2, &out),
+              "run 2 of node w2 is not archived yet: it is requested from the node", "is wanted");
+    CHECK_INT(note(3, gone, COUNT_OF(gone)).outcome, FLEET_BEHIND, "a page twice is stored once");
+    say_labels();
+    say_wanted_runs(now);
+    CHECK_INT(fleet_store_archive_want(s, &cited, 1, &err), 0, "a finding cites run 3");
+    CHECK_INT(note(6, gone, COUNT_OF(gone)).next, 9, "the labels go");
+    CHECK_STR(label_of_second(), "", "the run has none");
+    CHECK_STR(archived("w2", 2, &out), "run 2 of node w2 is not archived", "and is not kept");
+    say_labels();
+    say_wanted_runs(now);
+    CHECK_INT(note(9, two, COUNT_OF(two)).next, 11, "two notes of one run");
+    CHECK_STR(label_of_second(), "two", "the last one counts");
+    CHECK_INT(note(11, none, 1).next, 12, "a note of a run that is not here is passed over");
+    struct maker m = maker_at("w2", "a4c2", 12, 13);
+    const struct summary_note same = {.run_seq = 13, .run = 15, .label = "at once"},
+                              early = {.run_seq = 14, .run = 14, .label = ""};
+    m.notes = &same;
+    m.n_notes = 1;
+    ack = made_page_put(s, &m, &err);
+    CHECK(ack.stored == 1 && ack.next == 14, "a run and its note in one page");
+    CHECK_STR(archived("w2", 13, &out),
+              "run 13 of node w2 is not archived yet: it is requested from the node", "and kept");
+    CHECK_INT(note(14, &early, 1).next, 15, "a note before its run");
+    const struct summary_note later = {.run_seq = 99, .run = 99, .label = "", .seq = 1};
+    CHECK_INT(note(15, &later, 1).outcome, FLEET_GARBLED, "a note of a run of the future");
+    say_labels();
+    fleet_store_archives(s, FLEET_ARCHIVE_NONE);
+    CHECK_INT(note(15, gone, 1).next, 16, "where nothing is archived");
+    CHECK_STR(label_of_second(), "", "labels are stored");
+}
+
+static int count_wanted_run(void *ctx, const struct fleet_wanted_run *w, struct err *e)
+{
+    (void)e;
+    *(int *)ctx += strcmp(w->node, "w8") == 0;
+    return 0;
+}
+
+static int wanted_of_w8(void)
 {
     int n = 0;
     return fleet_store_archive_wanted(s, INT64_MAX, 2 * FLEET_LABELLED_MAX, count_wanted_run, &n,
@@ -156,7 +249,7 @@ static void test_archive_limit(void)
     int unkept = 0;
     fleet_store_archives(s, FLEET_ARCHIVE_KEPT);
     for (int64_t last = 0; last < FLEET_LABELLED_MAX + MORE;) {
-        struct maker m = maker_at("w2", "a4c2", last, last + PAGE);
+        struct maker m = maker_at("w8", "a4c8", last, last + PAGE);
         m.label = "mine";
         m.metrics = 1;
         if (m.last > FLEET_LABELLED_MAX + MORE)
@@ -166,14 +259,22 @@ static void test_archive_limit(void)
         last = ack.outcome == FLEET_STORED ? ack.next : INT64_MAX;
     }
     CHECK_INT(unkept, MORE, "labels archive no more runs than a node may have");
-    CHECK_INT(wanted_of_w2(), FLEET_LABELLED_MAX, "and the others are wanted");
-    struct maker next = maker_at("w3", "a4c3", 0, 2);
+    CHECK_INT(wanted_of_w8(), FLEET_LABELLED_MAX, "and the others are wanted");
+    struct maker next = maker_at("w9", "a4c9", 0, 2);
     next.label = "mine";
     CHECK_INT(made_page_put(s, &next, &err).unkept, 0, "another node is not affected");
+    enum { LAST = FLEET_LABELLED_MAX + MORE };
+    const struct summary_note more = {.run_seq = LAST - 1, .run = LAST + 1, .label = "later"},
+                              less = {.run_seq = 1, .run = 3, .label = ""};
+    CHECK_INT(note_of("w8", "a4c8", LAST, &more, 1).unkept, 1, "nor do notes archive more");
+    CHECK_INT(note_of("w8", "a4c8", LAST + 1, &less, 1).unkept, 0, "a label that goes");
+    CHECK_INT(wanted_of_w8(), FLEET_LABELLED_MAX - 1, "gives its place back");
+    CHECK_INT(note_of("w8", "a4c8", LAST + 2, &more, 1).unkept, 0, "to a later label");
+    CHECK_INT(wanted_of_w8(), FLEET_LABELLED_MAX, "and no more than that");
     const int64_t last = FLEET_LABELLED_MAX + MORE + 2; // the node's number of it
-    const struct fleet_cited_runs cited = {"w2", &last, 1, 0};
+    const struct fleet_cited_runs cited = {"w8", &last, 1, 0};
     CHECK_INT(fleet_store_archive_want(s, &cited, 1, &err), 0, "a finding cites one: %s", err.text);
-    CHECK_INT(wanted_of_w2(), FLEET_LABELLED_MAX + 1, "which is wanted all the same");
+    CHECK_INT(wanted_of_w8(), FLEET_LABELLED_MAX + 1, "which is wanted all the same");
     fleet_store_archives(s, FLEET_ARCHIVE_NONE);
 }
 
@@ -279,6 +380,7 @@ static void run_scenarios(const char *where)
 {
     test_documents();
     test_archive();
+    test_notes();
     test_archive_limit();
     test_campaigns();
     test_reader(where);

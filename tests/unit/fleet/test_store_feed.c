@@ -53,6 +53,14 @@ static int take_run(void *ctx, const struct summary *run, const struct summary_l
     return 0;
 }
 
+static int take_note(void *ctx, const struct summary_note *note, struct err *e)
+{
+    struct feed_text *t = ctx;
+    (void)e;
+    summary_writer_note(&t->w, note);
+    return 0;
+}
+
 // Appends the page as JSON. -1: err.
 static int read_page(struct fleet_store *s, const char *history, int64_t after, int limit, int most,
                      struct fleet_arrivals *a, struct buf *out)
@@ -61,7 +69,7 @@ static int read_page(struct fleet_store *s, const char *history, int64_t after, 
     t.most = most;
     *a = (struct fleet_arrivals){.after = after, .history = history, .limit = limit};
     summary_writer_init(&t.w);
-    int result = fleet_store_arrivals(s, a, take_run, &t, &err);
+    int result = fleet_store_arrivals(s, a, take_run, take_note, &t, &err);
     struct summary_page head = {.node = "below",
                                 .version = "1.0.0",
                                 .after = after,
@@ -292,6 +300,72 @@ static void test_refused(void)
     CHECK_INT(runs(upper), before, "none of it is stored");
 }
 
+struct label_at {
+    int64_t seq;
+    char text[RUN_LABEL_MAX + 1];
+};
+
+static int label_found(void *ctx, const struct summary_page *page, struct err *e)
+{
+    struct label_at *l = ctx;
+    (void)e;
+    for (int i = 0; i < page->n_runs; i++)
+        if (page->runs[i].seq == l->seq)
+            snprintf(l->text, sizeof l->text, "%s", page->runs[i].label);
+    return 0;
+}
+
+static bool is_labelled(struct fleet_store *s, int64_t seq, const char *label)
+{
+    struct label_at l = {.seq = seq};
+    const struct fleet_window w = {.node = "n9"};
+    fleet_store_window(s, &w, label_found, &l, &err);
+    return strcmp(l.text, label) == 0;
+}
+
+static struct fleet_ack put_notes(struct fleet_store *s, int64_t after, int64_t last,
+                                  const struct summary_note *notes, int n)
+{
+    struct maker m = maker_at("n9", "f9", after, last);
+    m.notes = notes;
+    m.n_notes = n;
+    return made_page_put(s, &m, &err);
+}
+
+// Notes pass through collectors, and the newest of a run counts, whichever way is faster.
+static void test_notes(void)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct fleet_arrivals a;
+    const struct summary_note kept = {.run_seq = 2, .run = 4, .label = "kept"},
+                              none = {.run_seq = 2, .run = 4, .label = ""},
+                              other_run = {.run_seq = 1, .run = 3, .label = "", .baseline = true};
+    CHECK(follow(below, 100) >= 0, "to the end");
+    int64_t lost = place(below).lost, at = place(below).next;
+    put_notes(lower, 0, 3, NULL, 0);
+    put_notes(lower, 3, 3, &kept, 1);
+    put_notes(lower, 4, 4, &other_run, 1);
+    CHECK_INT(read_page(lower, NULL, at, 100, 100, &a, &text), 0, "a page with notes");
+    CHECK(strstr(buf_text(&text), "\"notes\":[{") && strstr(buf_text(&text), "\"kept\"") &&
+              !a.deleted,
+          "which are not taken for runs that were deleted");
+    buf_str(&said, strstr(buf_text(&text), "\"notes\""));
+    CHECK_INT(follow(below, 1), 3, "three runs come, one number a page");
+    CHECK(is_labelled(upper, 2, "kept") && is_labelled(upper, 1, ""), "and the label");
+    CHECK_INT(follow(other, 100), 0, "by another way once more");
+    put_notes(upper, 0, 3, NULL, 0);
+    CHECK_INT(put_notes(upper, 3, 3, &kept, 1).next, 4, "and from the node itself");
+    CHECK_INT(put_notes(upper, 4, 4, &other_run, 1).next, 5, "all of it");
+    CHECK_INT(put_notes(upper, 5, 5, &none, 1).next, 6, "which is faster now");
+    CHECK(is_labelled(upper, 2, "") && is_labelled(lower, 2, "kept"), "the label is gone above");
+    follow("https://late:7790", 100);
+    CHECK(is_labelled(upper, 2, ""), "a way that is behind does not bring it back");
+    put_notes(lower, 5, 5, &none, 1);
+    CHECK_INT(follow(below, 100), 0, "it is gone everywhere");
+    CHECK(is_labelled(lower, 2, "") && is_labelled(upper, 2, ""), "in both");
+    CHECK_INT(place(below).lost, lost, "nothing counts as lost");
+}
+
 // A new store below, which reads its nodes from the start: each run is there already.
 static void test_new_below(const char *where)
 {
@@ -387,6 +461,7 @@ static void run_scenarios(const char *below_path, const char *above_path, const 
         test_again(below_path);
         say_feed(lower);
         say_feed(upper);
+        test_notes();
     }
     fleet_store_close(lower);
     fleet_store_close(upper);

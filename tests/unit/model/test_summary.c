@@ -62,6 +62,12 @@ static void write_page(struct buf *out)
     summary_writer_add(&w, &b, bandwidth, 3);
     summary_writer_add(&w, &a, latency, 2);
     summary_writer_add(&w, &c, NULL, -1);
+    summary_writer_note(&w,
+                        &(struct summary_note){.seq = 8, .run_seq = 3, .run = 4, .baseline = true});
+    struct summary_note note = {.seq = 9, .run_seq = 4, .run = 5, .node_seq = 7, .label = "kept"};
+    snprintf(note.node, sizeof note.node, "n1");
+    snprintf(note.node_history, sizeof note.node_history, "%.32s", hash);
+    summary_writer_note(&w, &note);
     summary_writer_end(&w, &head, out);
     bytes_written = summary_writer_bytes(&w);
     summary_writer_fini(&w);
@@ -105,6 +111,19 @@ static void check_runs(const struct summary_page *p)
     CHECK(isnan(p->runs[3].disturbed) && p->runs[3].measured_ms == 0, "what is not known");
 }
 
+static void check_notes(const struct summary_page *p)
+{
+    const struct summary_note *a = &p->notes[0], *b = &p->notes[1];
+    CHECK_INT(p->n_notes, 2, "two notes");
+    CHECK(a->seq == 8 && a->run_seq == 3 && a->run == 4 && a->baseline && !*a->label && !*a->node &&
+              !*a->node_history && !a->node_seq,
+          "one of a node");
+    CHECK(b->seq == 9 && !b->baseline && strcmp(b->label, "kept") == 0 &&
+              strcmp(b->node, "n1") == 0 && strncmp(b->node_history, hash, 32) == 0 &&
+              b->node_history[32] == '\0' && b->node_seq == 7,
+          "and one of a collector");
+}
+
 static void check_round_trip(void)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
@@ -120,6 +139,7 @@ static void check_round_trip(void)
           "a writer knows how large its page will be");
     check_head(&p);
     check_runs(&p);
+    check_notes(&p);
 }
 
 static void check_variant_fits(void)
@@ -205,6 +225,14 @@ static const struct {
     {"\"widths\":[10000,1000000]", "\"widths\":[7,1000001]", "runs[1].widths"},
     {"\"widths\":[10000,1000000]", "\"widths\":[7,-2]", "runs[1].widths"},
     {"\"widths\":[10000,1000000]", "\"widths\":[0.5,7]", "runs[1].widths"},
+    {"\"seq\":8", "\"seq\":0", "notes[0].seq"},
+    {"\"run_seq\":3", "\"run_seq\":0.5", "notes[0].run_seq"},
+    {"\"baseline\":true", "\"baseline\":1", "notes[0].baseline"},
+    {"\"label\":\"kept\"", "\"label\":\"\\u0007\"", "notes[1].label"},
+    {"\"label\":\"kept\"", "\"label\":null", "notes[1].label"},
+    {"\"node_seq\":7", "\"node_seq\":0", "notes[1].node_seq"},
+    {"\"node_history_id\":\"62", "\"node_history_id\":\"x2", "notes[1].node_history_id"},
+    {"\"notes\":[", "\"notes\":[1,", "notes[0]"},
 };
 
 static void check_hostile(void)
@@ -255,6 +283,8 @@ static void check_copy(void)
             const struct summary *s = &page.runs[i];
             summary_writer_copy(&w, s, s->layout < 0 ? NULL : &page.layouts[s->layout]);
         }
+        for (int i = 0; i < page.n_notes; i++)
+            summary_writer_note(&w, &page.notes[i]);
         buf_reset(&again);
         summary_writer_end(&w, &page, &again);
         summary_writer_fini(&w);

@@ -109,6 +109,34 @@ static void requested(void)
     CHECK_INT(wrong.status, 422, "a benchmark that it does not have");
 }
 
+// A label that a run gets later has a place in the feed, and what finishes then comes after it.
+static void labels(void)
+{
+    struct summary_page p CLEANUP(summary_page_fini) = {0}, all CLEANUP(summary_page_fini) = {0};
+    struct err err = {0};
+    struct virtual_reply set CLEANUP(reply_free) =
+        call("PUT", "/v1/runs/3/label", "", "{\"label\":\"kept\"}", 0, FAULT_NONE, now);
+    CHECK(set.status == 200 && strstr(buf_text(&set.body), "\"label\":\"kept\""), "a label is set");
+    CHECK_INT(page("/v1/feed", "form=summary&after=10", FAULT_NONE, &p, &err), 0, "the feed %s",
+              err.text);
+    CHECK(p.n_runs == 0 && p.n_notes == 1 && p.next == 11 && p.last == 11 && p.notes[0].seq == 11 &&
+              p.notes[0].run_seq == 3 && p.notes[0].run == 3 &&
+              strcmp(p.notes[0].label, "kept") == 0,
+          "has a note");
+    struct virtual_reply done CLEANUP(reply_free) =
+        call("GET", "/v1/runs/11/export", "", "", 0, FAULT_NONE, now + RUN_MS);
+    CHECK(strstr(buf_text(&done.body), "\"seq\":12"), "the run that ends then is behind it");
+    CHECK_INT(page("/v1/feed", "form=summary&limit=100", FAULT_NONE, &all, &err), 0, "all of it");
+    CHECK(all.n_runs == 10 && all.n_notes == 1 && strcmp(all.runs[2].label, "kept") == 0,
+          "the run has the label wherever it is named");
+    struct virtual_reply wrong CLEANUP(reply_free) =
+        call("PUT", "/v1/runs/3/label", "", "{\"label\":7}", 0, FAULT_NONE, now);
+    CHECK_INT(wrong.status, 422, "what is no label");
+    struct virtual_reply none CLEANUP(reply_free) =
+        call("PUT", "/v1/runs/11/label", "", "{\"label\":\"x\"}", 0, FAULT_NONE, now);
+    CHECK_INT(none.status, 404, "a run that has not finished");
+}
+
 static void faults(void)
 {
     struct err err = {0};
@@ -144,6 +172,7 @@ int main(void)
     begin();
     pages();
     requested();
+    labels();
     faults();
     virtual_fleet_free(&fleet);
     return tap_done();

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "core/store/baselines.h"
 #include "core/store/db.h"
 #include "core/store/summaries.h"
 #include "tests/unit/core/dir.h"
@@ -264,6 +265,58 @@ static void test_summary(struct store *s, int64_t id)
           err.text);
 }
 
+// The only change after `seq`; NULL: there are none, or more.
+static const struct summary_note *note_after(struct store *s, int64_t id, int64_t seq)
+{
+    static struct summary_note note;
+    struct store_change list[9];
+    struct err err;
+    int n = 0;
+    return store_run_changes(s, seq, list, COUNT_OF(list), &n, &err) == 0 && n == 1 &&
+                   list[0].note && list[0].id == id &&
+                   store_note_get(s, id, list[0].seq, &note, &err) == 0
+               ? &note
+               : NULL;
+}
+
+static int64_t feed_end(struct store *s)
+{
+    struct store_feed feed = {.last = -1};
+    struct err err;
+    store_feed(s, &feed, &err);
+    return feed.last == store_last_seq(s) ? feed.last : -1;
+}
+
+// Labels and baselines that a run gets after it has finished have numbers in the feed.
+static void test_notes(struct store *s, int64_t id)
+{
+    struct err err = {0};
+    const struct baseline b = {.name = "b", .n = 1, .runs = {id}};
+    int64_t end = feed_end(s);
+    CHECK_INT(store_run_label(s, id, "before", &err), 0, "the label that it has");
+    CHECK_INT(feed_end(s), end, "is no news");
+    CHECK_INT(store_run_label(s, id, "noted", &err), 0, "another one");
+    CHECK_INT(feed_end(s), end + 1, "takes a number of the feed");
+    const struct summary_note *note = note_after(s, id, end);
+    CHECK(note && note->seq == end + 1 && note->run_seq < end && note->run_seq > 0 &&
+              note->run == id && strcmp(note->label, "noted") == 0 && !note->baseline,
+          "a note says which");
+    CHECK_INT(store_run_label(s, id, "", &err), 0, "the label goes");
+    note = note_after(s, id, end);
+    CHECK(note && note->seq == end + 2 && !*note->label, "and only the newest note is left");
+    CHECK_INT(store_baseline_put(s, &b, &err), 0, "a baseline: %s", err.text);
+    note = note_after(s, id, end);
+    CHECK(note && note->seq > end + 2 && note->baseline && note->seq == feed_end(s), "is noted");
+    end = feed_end(s);
+    CHECK_INT(store_baseline_put(s, &b, &err), 0, "the same again");
+    note = note_after(s, id, end);
+    CHECK(note && note->baseline && note->seq == feed_end(s), "holds");
+    CHECK_INT(store_baseline_delete(s, "b", &err), 0, "and goes");
+    note = note_after(s, id, end);
+    CHECK(note && !note->baseline && note->seq == feed_end(s), "which is noted too");
+    CHECK(store_run_label(s, 999, "x", &err) < 0 && note_after(s, id, end), "no other note");
+}
+
 static void test_import(struct store *s)
 {
     struct err err = {0};
@@ -302,9 +355,11 @@ static void test_import(struct store *s)
           "the label is taken away");
     CHECK(store_run_label(s, id, "before", &err) == 0, "and comes back");
     test_summary(s, id);
+    test_notes(s, id);
     CHECK(store_run_label(s, 999, "x", &err) < 0 && err.code == ERR_NOT_FOUND, "no run 999");
-    CHECK(store_run_delete(s, id, &err) == 0 && ask(s, "SELECT count(*) FROM metric") == 0,
-          "metrics go with their run");
+    CHECK(store_run_delete(s, id, &err) == 0 && ask(s, "SELECT count(*) FROM metric") == 0 &&
+              ask(s, "SELECT count(*) FROM note") == 0,
+          "metrics and notes go with their run");
 }
 
 static void test_imports_together(struct store *s)
@@ -407,7 +462,7 @@ static void test_settings(struct store *s)
 {
     struct err err;
     check_pragma(s, "application_id", 0x6e756d61);
-    check_pragma(s, "user_version", 10);
+    check_pragma(s, "user_version", 11);
     check_pragma(s, "page_size", 8192);
     check_pragma(s, "auto_vacuum", 2);
     check_pragma(s, "synchronous", 2);

@@ -17,7 +17,7 @@
 #include "schema/schema.h"
 #include "tests/unit/core/dir.h"
 
-enum { RANKS = 3, SIZES = 4, RUNS = 3, LATEST = 10 };
+enum { RANKS = 3, SIZES = 4, RUNS = 3, LATEST = 11 };
 
 static char dir[64], path[128], copy[160];
 
@@ -501,6 +501,29 @@ static void test_kills(void)
     CHECK_INT(lost, 0, "the next start brings it forward with all that it had");
 }
 
+// Labels and baselines from before there were notes are in the feed once.
+static void test_labels_of_before(void)
+{
+    struct err err = {0};
+    struct store_change list[9];
+    sqlite3 *db = NULL;
+    int n = 0;
+    make_version_2();
+    sqlite3_open(path, &db);
+    run_sql(db, "UPDATE run SET label = 'before' WHERE id = 2; INSERT INTO baseline VALUES ('b',1);"
+                "INSERT INTO baseline_run VALUES ('b',2),('b',6)");
+    sqlite3_close(db);
+    struct store *s = store_open(dir, &err);
+    CHECK(s, "opened: %s", err.text);
+    if (!s)
+        return;
+    CHECK(store_run_changes(s, 4, list, COUNT_OF(list), &n, &err) == 0 && n == 2 && list[0].note &&
+              list[0].seq == 5 && list[0].id == 2 && list[1].note && list[1].seq == 6 &&
+              list[1].id == 6 && store_last_seq(s) == 6,
+          "they have the next numbers");
+    store_close(s);
+}
+
 int main(void)
 {
     dir_make(dir);
@@ -509,6 +532,7 @@ int main(void)
     test_upgrade();
     test_from_version_2();
     test_from_version_3();
+    test_labels_of_before();
     test_kills();
     dir_remove(dir);
     return tap_done();
