@@ -38,11 +38,15 @@ static void lists(struct session *s)
     CHECK(pair_list(s, "5-1,0-2", &given, &n, &err) == 0 && n == 2 && given[0][0] == 1 &&
               given[0][1] == 5,
           "those given");
-    CHECK(pair_list(s, "0-6", &none, &n, &err) < 0, "a rank that is not there: %s", err.text);
+    CHECK(pair_list(s, "0-2,2-0", &none, &n, &err) < 0, "a pair twice: %s", err.text);
     struct spec spec;
     spec_init(&spec, BENCHMARK_C2C);
     s->spec = &spec;
     CHECK(pairs_possible(s, &err) == 0, "two ranks are a pair");
+    snprintf(spec.pairs, sizeof spec.pairs, "0-6");
+    CHECK(pairs_possible(s, &err) < 0, "a rank that is not there: %s", err.text);
+    snprintf(spec.pairs, sizeof spec.pairs, "0-5");
+    CHECK(pairs_possible(s, &err) == 0, "the last rank that is there");
     s->comm->size = 1;
     CHECK(pairs_possible(s, &err) < 0, "one rank: %s", err.text);
     s->spec = NULL;
