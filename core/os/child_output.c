@@ -14,8 +14,10 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-// Of one read: a list of many nodes takes a few hundred.
-enum { OUTPUT_PIECE = 16384 };
+enum {
+    OUTPUT_PIECE = 16384, // of one read: a list of many nodes takes a few hundred
+    PIPE_PIECES = 64,     // 1 MiB, all that a pipe holds: a child's own child may print without end
+};
 
 // Bytes that were read; 0: its output is closed; -1: there are none now.
 static ssize_t child_output_read(struct child_output *c)
@@ -41,7 +43,7 @@ static int child_output_close(struct child_output *c)
     c->readable = c->end = NULL;
     c->timer = NULL;
     int status = child_end(&c->pid);
-    while (child_output_read(c) > 0)
+    for (int left = PIPE_PIECES; left > 0 && child_output_read(c) > 0; left--)
         continue;
     fd_cleanup(&c->pipe);
     fd_cleanup(&c->pidfd);

@@ -23,6 +23,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FAKE_BENCH = ROOT / "tests" / "fakes" / "fake_bench.py"
 sys.path.insert(0, str(FAKE_BENCH.parent))
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # below nohup all programs here would ignore it
 SANITIZER = r"(Address|Leak|Thread|Memory)Sanitizer:|: runtime error: "
 # Seconds. It ends what hangs and measures nothing: a sanitizer build beside twenty other programs takes a minute for what
 # takes a second elsewhere.
