@@ -97,7 +97,7 @@ static int put_note(const struct noting *g, const struct summary_note *note, int
 {
     struct fleet_store *s = g->store;
     struct noted_run *r = noted_run_find(g, note->run_seq);
-    if (!r->here || noted <= r->noted)
+    if (!r || !r->here || noted <= r->noted)
         return 0; // it was never stored, or a newer note came another way
     const struct fleet_row row = {.node = g->node, .feed = g->feed, .seq = r->seq, .run = r->run};
     const struct fleet_cell in[] = {CELL_I(++s->book.arrived),

@@ -236,8 +236,8 @@ static int count_wanted_run(void *ctx, const struct fleet_wanted_run *w, struct 
 static int wanted_of_w8(void)
 {
     int n = 0;
-    return fleet_store_archive_wanted(s, INT64_MAX, 2 * FLEET_LABELLED_MAX, count_wanted_run, &n,
-                                      &err) < 0
+    return fleet_store_archive_wanted(s, INT64_MAX / 2, 2 * FLEET_LABELLED_MAX, count_wanted_run,
+                                      &n, &err) < 0
                ? -1
                : n;
 }
