@@ -189,15 +189,6 @@ static int check_texts(const struct settings_program *program, struct err *err)
     return 0;
 }
 
-// An error repeats what was given, on a terminal that might obey it.
-static int make_plain(struct err *err)
-{
-    for (char *at = err->text; *at; at++)
-        if (iscntrl((unsigned char)*at))
-            *at = '?';
-    return -1;
-}
-
 static int settings_gather(const struct settings_program *p, int argc, char **argv,
                            enum settings_action *action, struct err *err)
 {
@@ -220,5 +211,8 @@ static int settings_gather(const struct settings_program *p, int argc, char **ar
 int settings_read(const struct settings_program *p, int argc, char **argv,
                   enum settings_action *action, struct err *err)
 {
-    return settings_gather(p, argc, argv, action, err) < 0 ? make_plain(err) : 0;
+    if (settings_gather(p, argc, argv, action, err) == 0)
+        return 0;
+    str_no_controls(err->text); // it repeats what was given, on a terminal that might obey it
+    return -1;
 }

@@ -47,8 +47,7 @@ struct judging {
     int64_t stored;  // runs and documents that the last judgement knew
     uint64_t states; // hash of what the last judgement knew
     struct {
-        bool begun;
-        int n, at;
+        int n, at;       // n 0: none is under way
         uint64_t lists;  // poller_lists when it began
         uint64_t states; // hash of them
         struct judged_node *list;
@@ -189,17 +188,16 @@ static void walk_end(struct judging *j)
         munmap(j->walk.list, (size_t)j->walk.n * sizeof *j->walk.list);
     fd_cleanup(&j->walk.fd);
     j->walk.list = NULL;
-    j->walk.begun = false;
+    j->walk.n = 0;
 }
 
 static void walk_begin(struct judging *j)
 {
     poller_nodes(j->poller, &j->walk.n);
-    j->walk.begun = j->walk.n > 0;
     j->walk.at = 0;
     j->walk.lists = poller_lists(j->poller);
     j->walk.states = (uint64_t)judging_flags(j);
-    if (j->walk.begun)
+    if (j->walk.n)
         loop_timer_set(j->walking, 0);
 }
 
@@ -319,7 +317,7 @@ static void on_round(void *ctx, uint32_t events)
     loop_timer_set(j->timer, j->c->every_s * 1000);
     if (j->pid && clock_mono_ms() - j->started_ms > (int64_t)JUDGING_LIMIT_S * 1000)
         judging_failed(j, "a judgement took too long");
-    else if (!j->pid && !j->sent && !j->walk.begun)
+    else if (!j->pid && !j->sent && !j->walk.n)
         walk_begin(j);
 }
 

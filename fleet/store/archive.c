@@ -60,12 +60,19 @@ static int label_counts(struct fleet_store *s, int node, struct err *err)
     return 1;
 }
 
+// A run that the setting keeps.
+static int want_kept(struct fleet_store *s, const struct fleet_row *row, int64_t due_ms,
+                     struct err *err)
+{
+    int wanted = s->archive == FLEET_ARCHIVE_ALL ? 1 : label_counts(s, row->node, err);
+    return wanted > 0 ? want_run(s, row, false, due_ms, err) : wanted;
+}
+
 int archive_row(struct fleet_store *s, const struct fleet_row *row, struct err *err)
 {
-    int wanted = s->archive == FLEET_ARCHIVE_ALL;
-    if (s->archive == FLEET_ARCHIVE_KEPT && *row->label)
-        wanted = label_counts(s, row->node, err);
-    return wanted > 0 ? want_run(s, row, false, row->received_ms, err) : wanted;
+    if (s->archive == FLEET_ARCHIVE_NONE || (s->archive == FLEET_ARCHIVE_KEPT && !*row->label))
+        return 0;
+    return want_kept(s, row, row->received_ms, err);
 }
 
 int archive_note(struct fleet_store *s, const struct fleet_row *row, bool kept, int64_t due_ms,
@@ -75,9 +82,8 @@ int archive_note(struct fleet_store *s, const struct fleet_row *row, bool kept, 
     if (s->archive == FLEET_ARCHIVE_NONE)
         return 0;
     s->book.node[row->node - 1].archived = 0; // counted anew: a run may lose its place
-    int wanted = kept && s->archive == FLEET_ARCHIVE_KEPT ? label_counts(s, row->node, err) : kept;
     if (kept)
-        return wanted > 0 ? want_run(s, row, false, due_ms, err) : wanted;
+        return want_kept(s, row, due_ms, err);
     return s->archive == FLEET_ARCHIVE_ALL
                ? 0
                : fleet_exec(s,

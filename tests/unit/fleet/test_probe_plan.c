@@ -228,7 +228,7 @@ static void test_clock_back(void)
     CHECK(!probe_plan_refused(&p, 0, ahead.ms, 5 * MINUTE), "that is busy");
     CHECK_INT(probe_plan_next(&p, &now).action, PROBE_START, "is tried when the clock is right");
     probe_plan_start(&p, 0);
-    CHECK(!probe_plan_refused(&p, 0, now.ms + rules.retry_ms - 1, 0), "until its time is over");
+    CHECK(!probe_plan_refused(&p, 0, now.ms + rules.retry_ms - 1, 0), "until its time has passed");
     probe_plan_start(&p, 0);
     CHECK(probe_plan_refused(&p, 0, now.ms + rules.retry_ms, 0), "which began anew");
     probe_plan_fini(&p);

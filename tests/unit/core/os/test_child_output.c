@@ -109,7 +109,7 @@ static void test_limits(struct heard *h)
           "a child that takes too long is killed");
 }
 
-// The loop goes on: its timer fires while the child is there.
+// The loop continues: its timer fires while the child is there.
 static void test_stays(struct heard *h)
 {
     const struct child_output_use use = {.most = LITTLE, .limit_ms = -1, .more = stop_soon};
