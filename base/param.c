@@ -521,10 +521,9 @@ static int param_next_line(FILE *f, char line[static PARAM_LINE_MAX + 1], struct
         return err_sys(err, "cannot be read");
     line[n] = '\0';
     n -= n && line[n - 1] == '\r';
-    for (size_t i = 0; i < n; i++)
-        if (((unsigned char)line[i] < ' ' && line[i] != '\t') || line[i] == 0x7f)
-            return err_set(err, ERR_USAGE, "", "the line has a control character (0x%02x)",
-                           line[i]);
+    const char *control = str_control(line, n);
+    if (control)
+        return err_set(err, ERR_USAGE, "", "the line has a control character (0x%02x)", *control);
     if (!str_utf8_valid(line, n))
         return err_set(err, ERR_USAGE, "", "the line is not UTF-8");
     return c != EOF || n > 0;

@@ -179,10 +179,10 @@ static int check_texts(const struct settings_program *program, struct err *err)
             const struct param *p = &program->targets[t].table->params[i];
             const char *text = (const char *)program->targets[t].object + p->offset;
             size_t n = p->kind == PARAM_TEXT ? strlen(text) : 0;
-            for (size_t k = 0; k < n; k++)
-                if (iscntrl((unsigned char)text[k]) && text[k] != '\t')
-                    return err_set(err, ERR_USAGE, p->name, "%s has a control character (0x%02x)",
-                                   p->name, (unsigned char)text[k]);
+            const char *control = str_control(text, n);
+            if (control)
+                return err_set(err, ERR_USAGE, p->name, "%s has a control character (0x%02x)",
+                               p->name, *control);
             if (!str_utf8_valid(text, n))
                 return err_set(err, ERR_USAGE, p->name, "%s is not UTF-8", p->name);
         }

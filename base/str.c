@@ -111,6 +111,14 @@ bool str_utf8_valid(const char *s, size_t n)
     return true;
 }
 
+const char *str_control(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (((unsigned char)s[i] < ' ' && s[i] != '\t') || s[i] == '\x7f')
+            return &s[i];
+    return NULL;
+}
+
 void str_no_controls(char *s)
 {
     for (; *s; s++)

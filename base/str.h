@@ -17,6 +17,8 @@ bool str_starts(const char *s, const char *prefix);
 // "https://user:password@host/x": its authority has a user, perhaps with a password.
 bool str_url_has_user(const char *url);
 bool str_utf8_valid(const char *s, size_t n);
+// The first control character that is no tab; NULL: there is none.
+const char *str_control(const char *s, size_t n);
 void str_no_controls(char *s); // control characters become '?'
 // Bytes of the character with which a text begins, 1 to 4; 0: it is none of UTF-8.
 size_t str_utf8_char(const char *s);

@@ -5,7 +5,7 @@
 
 // *run: the finished run (caller json_free). ERR_TIMEOUT: it was interrupted. Unblocks that.
 int follow(const struct cli *c, int64_t id, struct json **run, struct err *err);
-// The same without progress and and without being interrupted.
+// The same without progress and without being interrupted.
 int follow_to_end(const struct cli *c, int64_t id, struct json **run, struct err *err);
 // Returns at this time of clock_mono_ms(), or when a signal comes.
 void follow_pause_until(int64_t mono_ms);
