@@ -10,6 +10,7 @@
 #include "client/commands.h"
 #include "client/http.h"
 #include "client/print.h"
+#include "model/fingerprint.h"
 #include "model/nodeset.h"
 
 enum {
@@ -46,11 +47,6 @@ struct push {
     int n_facts;
 };
 
-static bool is_facts_hash(const char *text)
-{
-    return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
-}
-
 static void take_place(struct push *p, const struct json *place)
 {
     p->after = json_get_i64(place, "next", 0);
@@ -59,7 +55,7 @@ static void take_place(struct push *p, const struct json *place)
     for (const struct json *h = json_first(json_get(place, "facts_wanted"));
          h && p->n_facts < PUSH_FACTS; h = json_next(h)) {
         const char *hash = json_text(h);
-        if (hash && is_facts_hash(hash))
+        if (hash && facts_is_hash(hash))
             snprintf(p->facts[p->n_facts++], sizeof p->facts[0], "%s", hash);
     }
 }

@@ -30,6 +30,7 @@ struct fingerprint {
 __attribute__((format(printf, 3, 4))) void facts_add(struct facts *f, const char *name,
                                                      const char *fmt, ...);
 void facts_seal(struct facts *f);
+bool facts_is_hash(const char *text);                   // as facts_seal() makes them
 void text_hash(const char *text, char hash[static 65]); // SHA-256, lower-case hex
 // {"hash":"…","facts":{"name":"value",…}}
 void facts_write_json(const struct facts *f, struct jsonw *w, const char *key);

@@ -15,6 +15,7 @@
 #include "client/fleet/failures.h"
 #include "client/fleet/fleet.h"
 #include "client/http.h"
+#include "model/fingerprint.h"
 
 enum {
     STORED_PAGE = 100,      // runs per request
@@ -35,11 +36,6 @@ static int take_document(struct gather *g, const struct json *body, struct err *
         rc = fleet_add_facts(g->fleet, facts, err);
     free(facts);
     return rc;
-}
-
-static bool is_hash(const char *text)
-{
-    return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
 }
 
 static void fetch_next_facts(struct fan *f, int node, struct gather *g);
@@ -85,7 +81,7 @@ static void fetch_next_facts(struct fan *f, int node, struct gather *g)
 // may fail. -1: no memory.
 static int want_facts(struct gather *g, struct gathered_node *n, const char *hash)
 {
-    if (!is_hash(hash) || n->n_facts == FACTS_OF_NODE_MAX)
+    if (!facts_is_hash(hash) || n->n_facts == FACTS_OF_NODE_MAX)
         return 0;
     int number = interned_find(&g->wanted, hash);
     if (number >= 0 && g->senders[number] >= SENDERS)
