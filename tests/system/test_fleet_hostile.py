@@ -261,13 +261,14 @@ def test_a_collector_gives_no_history_to_a_node_of_another_source(collect, evil)
     evil.respond = {"/v1/fleet/states": lambda q: (200, {"gone": [], "up": ["node1", "own"]}, {}), "/v1/feed": feed}
     c = collect(1, "--run-ms=0", collector=[f"--source=collector:{evil.url}"]).start()
     until(lambda: c.status()["nodes"] == 2)
-    known = until(lambda: (n := c.node("node1"))["duplicate"] and n["state"] == "up" and not n["collector"] and n)
     until(lambda: c.rows("SELECT count(*) FROM run") == [(12,)])
+    known = until(lambda: (n := c.node("node1"))["duplicate"] and n["history_id"] and n["state"] == "up" and not n["collector"] and n)
     runs += [run_in_feed(i + 1, node=node, node_history_id="cd" * 16 if node == "node1" else "ef" * 16, node_seq=1)
              for i, node in enumerate(("node1", "own"))]
     until(lambda: c.rows("SELECT count(*) FROM run r JOIN node n ON n.id = r.node WHERE n.name = 'own'") == [(1,)])
     assert c.rows("SELECT count(*) FROM run r JOIN node n ON n.id = r.node WHERE n.name = 'node1'") == [(12,)]
-    assert c.rows("SELECT others FROM collector") == [(1,)] and c.node("node1")["history_id"] == known["history_id"]
+    assert c.rows("SELECT others FROM collector") == [(1,)]
+    assert c.node("node1")["history_id"] == known["history_id"]
 
 
 def test_a_collector_whose_pages_do_not_end(evil):
