@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "core/os/dirs.h"
+#include "core/os/nss.h"
 
 #define TEXT(member, ...)                                                                          \
     {                                                                                              \
@@ -125,6 +126,16 @@ static int config_finish(struct config *c, struct err *err)
     return policy_finish(&c->policy, err) < 0 ? err_prefix(err, "%s", err->member) : 0;
 }
 
+// What a start would refuse besides.
+static int config_check(const struct config *c, struct err *err)
+{
+    struct lookup found;
+    if (*c->job_user && lookup_user(&found, c->job_user, err) < 0 && err->code == ERR_NOT_FOUND)
+        return err_set(err, ERR_USAGE, "job_user", "job_user: there is no account \"%s\"",
+                       c->job_user);
+    return http_settings_check(&c->http, err);
+}
+
 int config_read(struct config *c, int argc, char **argv, enum settings_action *action,
                 struct err *err)
 {
@@ -137,6 +148,8 @@ int config_read(struct config *c, int argc, char **argv, enum settings_action *a
         return -1;
     struct config requested = got;
     if (settings_are_used(*action) && config_finish(&got, err) < 0)
+        return -1;
+    if (*action == SETTINGS_CHECK && config_check(&got, err) < 0)
         return -1;
     *c = *action == SETTINGS_RUN ? got : requested;
     return 0;

@@ -3,7 +3,9 @@
 // filled in at the end.
 #include "fleet/settings/config.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -288,6 +290,23 @@ static int fleetd_finish(struct fleetd_config *c, struct err *err)
     return http_settings_finish(&c->http, "numaprobe-fleetd", c->state_dir, c->run_dir, err);
 }
 
+// What a start would refuse besides.
+static int fleetd_check(const struct fleetd_config *c, struct err *err)
+{
+    const struct {
+        const char *member, *path;
+    } files[] = {{"hosts_file", c->hosts_file},
+                 {"node_ca", c->node_ca},
+                 {"node_certificate", c->node_certificate},
+                 {"node_key", c->node_key},
+                 {"node_token_file", c->node_token_file}};
+    for (size_t i = 0; i < COUNT_OF(files); i++)
+        if (*files[i].path && access(files[i].path, R_OK) < 0)
+            return err_set(err, ERR_USAGE, files[i].member, "%s: %.150s: %s", files[i].member,
+                           files[i].path, strerror(errno));
+    return http_settings_check(&c->http, err);
+}
+
 int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, enum settings_action *action,
                        struct err *err)
 {
@@ -305,6 +324,8 @@ int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, enum sett
         return -1;
     struct fleetd_config finished = *c;
     if (settings_are_used(*action) && fleetd_finish(&finished, err) < 0)
+        return -1;
+    if (*action == SETTINGS_CHECK && fleetd_check(&finished, err) < 0)
         return -1;
     if (*action != SETTINGS_PRINT)
         *c = finished;

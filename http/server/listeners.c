@@ -152,23 +152,48 @@ static int add_listener(struct server *s, const struct listen_socket *socket, st
     return l->watch ? 0 : -1;
 }
 
+// The addresses of a comma-separated list. One more can be there: the unix socket.
+static int parse_addresses(struct listen_address out[static LISTENERS_MAX - 1], const char *list,
+                           bool beyond, bool tls, struct err *err)
+{
+    enum { MOST = LISTENERS_MAX - 1 };
+    int count = 0;
+    while (*(list += strspn(list, " "))) {
+        char one[80];
+        size_t n = strcspn(list, ","), used = n;
+        while (used && list[used - 1] == ' ')
+            used--;
+        snprintf(one, sizeof one, "%.*s", (int)used, list);
+        list += n + (list[n] == ',');
+        if (count == MOST)
+            return err_set(err, ERR_INVALID, "listen", "more than %d addresses", MOST);
+        if (listen_parse(&out[count], one, beyond, err) < 0)
+            return -1;
+        if (out[count++].tls && !tls)
+            return err_set(err, ERR_INVALID, "listen", "%s needs tls_certificate and tls_key", one);
+    }
+    return count;
+}
+
 static int add_tcp(struct server *s, const char *list, struct err *err)
 {
-    while (*list) {
-        char one[80];
+    struct listen_address on[LISTENERS_MAX - 1];
+    int n =
+        parse_addresses(on, list, s->access.insecure_plaintext, s->tls.certificate.len > 0, err);
+    for (int i = 0; i < n; i++) {
         struct listen_socket socket;
-        size_t n = strcspn(list, ",");
-        snprintf(one, sizeof one, "%.*s", (int)n, list);
-        list += n + (list[n] == ',');
-        if (s->n == LISTENERS_MAX - 1)
-            return err_set(err, ERR_INVALID, "listen", "more than %d addresses", s->n);
-        if (!s->tls.certificate.len && str_starts(one, "https:"))
-            return err_set(err, ERR_INVALID, "listen", "%s needs tls_certificate and tls_key", one);
-        if (listen_tcp(&socket, one, s->access.insecure_plaintext, err) < 0 ||
-            add_listener(s, &socket, err) < 0)
+        if (listen_tcp(&socket, &on[i], err) < 0 || add_listener(s, &socket, err) < 0)
             return -1;
     }
-    return 0;
+    return n < 0 ? -1 : 0;
+}
+
+int listeners_check(const struct http_config *c, bool beyond, bool tls, struct err *err)
+{
+    struct listen_address on[LISTENERS_MAX - 1];
+    if (parse_addresses(on, c->listen, beyond, tls, err) < 0)
+        return -1;
+    return *c->socket ? listen_check_path(c->socket, err) : 0;
 }
 
 static int add_unix(struct server *s, const char *path, struct err *err)

@@ -57,6 +57,16 @@ static int server_start(struct server *s, const struct http_config *c, struct er
     return 0;
 }
 
+int server_check(const struct http_config *c, bool insecure_plaintext, struct err *err)
+{
+    struct tls_files tls = {0};
+    int rc = tls_read(&tls, c->tls_certificate, c->tls_key, c->tls_client_ca, err);
+    if (rc == 0)
+        rc = listeners_check(c, insecure_plaintext, tls.certificate.len > 0, err);
+    tls_files_free(&tls);
+    return rc;
+}
+
 struct server *server_new(struct loop *loop, const struct http_service *service,
                           const struct access_rules *access, const struct http_config *c,
                           struct err *err)

@@ -11,6 +11,8 @@ struct server;
 struct server *server_new(struct loop *loop, const struct http_service *service,
                           const struct access_rules *access, const struct http_config *c,
                           struct err *err);
+// What server_new() would refuse, but for what only binding shows.
+int server_check(const struct http_config *c, bool insecure_plaintext, struct err *err);
 void server_free(struct server *s); // answers requests that wait, then closes; NULL is fine
 const char *server_addresses(const struct server *s); // "127.0.0.1:7780,…", with real ports
 const char *server_socket(const struct server *s);    // path of the unix socket; "" for none

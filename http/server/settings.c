@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "core/os/nss.h"
 #include "http/access/certificates.h"
+#include "http/server/server.h"
 
 #define TEXT(member, ...)                                                                          \
     {                                                                                              \
@@ -122,6 +124,22 @@ static enum scope scope_of_setting(int choice)
     return choice ? (enum scope)(SCOPE_READ + choice - 1) : SCOPE_NONE;
 }
 
+static int groups_of(const struct http_settings *s, gid_t *run, gid_t *admin, struct err *err)
+{
+    return find_group("run_group", s->run_group, run, err) < 0
+               ? -1
+               : find_group("admin_group", s->admin_group, admin, err);
+}
+
+int http_settings_check(const struct http_settings *s, struct err *err)
+{
+    const struct http_config c = http_settings_config(s);
+    gid_t run, admin;
+    if (groups_of(s, &run, &admin, err) == 0 && server_check(&c, s->insecure_plaintext, err) == 0)
+        return 0;
+    return str_starts(err->text, err->member) ? -1 : err_prefix(err, "%s", err->member);
+}
+
 int http_settings_access(const struct http_settings *s, struct access_rules *access,
                          struct err *err)
 {
@@ -133,7 +151,7 @@ int http_settings_access(const struct http_settings *s, struct access_rules *acc
                                     .insecure_plaintext = s->insecure_plaintext,
                                     .insecure_anonymous = s->insecure_anonymous};
     access->tokens = tokens_open(s->token_file, err);
-    if (!access->tokens || find_group("run_group", s->run_group, &access->run_group, err) < 0)
+    if (!access->tokens)
         return -1;
-    return find_group("admin_group", s->admin_group, &access->admin_group, err);
+    return groups_of(s, &access->run_group, &access->admin_group, err);
 }

@@ -25,6 +25,9 @@ extern const struct param_table http_settings_table;
 // of tokens is `tokens` in `state_dir`. ERR_USAGE: a path is too long.
 int http_settings_finish(struct http_settings *s, const char *program, const char *state_dir,
                          const char *run_dir, struct err *err);
+// What a start would refuse of the finished settings, but for what only binding shows and for the
+// file of tokens: it belongs to the account of the daemon, and another one may check.
+int http_settings_check(const struct http_settings *s, struct err *err);
 // Borrows the texts of *s.
 struct http_config http_settings_config(const struct http_settings *s);
 // Opens the file of tokens and looks the groups up. access->tokens is the caller's to free, also

@@ -101,33 +101,38 @@ static int bind_and_listen(int fd, const struct sockaddr *a, socklen_t n, const 
     return 0;
 }
 
-int listen_tcp(struct listen_socket *out, const char *address, bool beyond, struct err *err)
+static const char https[] = "https://";
+
+int listen_parse(struct listen_address *out, const char *text, bool beyond, struct err *err)
 {
-    static const char https[] = "https://";
-    struct sockaddr_storage a;
-    char host[56];
     uint16_t port = 0;
-    bool tls = str_starts(address, https);
-    address += tls ? strlen(https) : 0;
-    if (split_address(address, host, sizeof host, &port, err) < 0 ||
-        parse_host(host, sizeof host, port, &a, err) < 0)
+    *out = (struct listen_address){.tls = str_starts(text, https)};
+    text += out->tls ? strlen(https) : 0;
+    if (split_address(text, out->host, sizeof out->host, &port, err) < 0 ||
+        parse_host(out->host, sizeof out->host, port, &out->a, err) < 0)
         return -1;
-    if (check_loopback(&a, host, beyond || tls, err) < 0)
-        return -1;
+    return check_loopback(&out->a, out->host, beyond || out->tls, err);
+}
+
+int listen_tcp(struct listen_socket *out, const struct listen_address *on, struct err *err)
+{
+    struct sockaddr_storage a = on->a;
+    char text[sizeof on->host + 8];
+    snprintf(text, sizeof text, "%s:%u", on->host, port_of(&a));
     CLEANUP_FD int fd = socket(a.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int one = 1;
     socklen_t n =
         a.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
     if (fd < 0)
-        return err_sys(err, "cannot make a socket for %s", address);
+        return err_sys(err, "cannot make a socket for %s", text);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one); // restart while old ones linger
-    if (bind_and_listen(fd, (struct sockaddr *)&a, n, address, err) < 0)
+    if (bind_and_listen(fd, (struct sockaddr *)&a, n, text, err) < 0)
         return -1;
     if (getsockname(fd, (struct sockaddr *)&a, &n) < 0)
-        return err_sys(err, "cannot read the address of %s", address);
-    snprintf(out->host, sizeof out->host, "%s", host);
-    snprintf(out->text, sizeof out->text, "%s%s:%u", tls ? https : "", host, port_of(&a));
-    out->tls = tls;
+        return err_sys(err, "cannot read the address of %s", text);
+    snprintf(out->host, sizeof out->host, "%s", on->host);
+    snprintf(out->text, sizeof out->text, "%s%s:%u", on->tls ? https : "", on->host, port_of(&a));
+    out->tls = on->tls;
     out->loopback = listen_is_loopback(&a);
     out->fd = steal_fd(&fd);
     return 0;
@@ -141,16 +146,23 @@ static bool is_served(const struct sockaddr_un *a)
     return fd >= 0 && (connect(fd, (const struct sockaddr *)a, sizeof *a) == 0 || errno == EAGAIN);
 }
 
+int listen_check_path(const char *path, struct err *err)
+{
+    size_t room = sizeof((struct sockaddr_un *)0)->sun_path;
+    struct stat st;
+    if (strlen(path) >= room)
+        return err_set(err, ERR_INVALID, "socket", "the path is longer than %zu bytes", room - 1);
+    if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+        return err_set(err, ERR_INVALID, "socket", "%s exists and is not a socket", path);
+    return 0;
+}
+
 int listen_unix(struct listen_socket *out, const char *path, bool open, struct err *err)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
-    struct stat st;
-    if (strlen(path) >= sizeof a.sun_path)
-        return err_set(err, ERR_INVALID, "socket", "the path is longer than %zu bytes",
-                       sizeof a.sun_path - 1);
     memcpy(a.sun_path, path, strlen(path));
-    if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
-        return err_set(err, ERR_INVALID, "socket", "%s exists and is not a socket", path);
+    if (listen_check_path(path, err) < 0)
+        return -1;
     if (is_served(&a))
         return err_set(err, ERR_UNAVAILABLE, "socket", "%s is in use by another program", path);
     unlink(path);

@@ -3,6 +3,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/socket.h>
 
 #include "base/err.h"
 
@@ -13,9 +14,18 @@ struct listen_socket {
     bool loopback, tls;
 };
 
+struct listen_address {
+    struct sockaddr_storage a;
+    char host[56];
+    bool tls;
+};
+
 // "127.0.0.1:7780", "[::1]:0", "localhost:7780", each with "https://" before it for TLS. Beyond
 // loopback ERR_INVALID (member "listen") unless `beyond` or TLS.
-int listen_tcp(struct listen_socket *out, const char *address, bool beyond, struct err *err);
+int listen_parse(struct listen_address *out, const char *text, bool beyond, struct err *err);
+int listen_tcp(struct listen_socket *out, const struct listen_address *on, struct err *err);
+// ERR_INVALID (member "socket"): no unix socket can be there.
+int listen_check_path(const char *path, struct err *err);
 // Mode 0666 if `open`, else 0660. A socket that is there already is removed first.
 int listen_unix(struct listen_socket *out, const char *path, bool open, struct err *err);
 // A socket that another program made and that listens already: checked, made non-blocking, and

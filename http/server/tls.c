@@ -37,6 +37,31 @@ static int read_pem(struct buf *out, const char *path, const char *member, mode_
     return 0;
 }
 
+static gnutls_datum_t datum_of(const struct buf *b)
+{
+    return (gnutls_datum_t){(unsigned char *)b->data, (unsigned)b->len};
+}
+
+// Of files that do not fit the HTTP library would only say that it cannot start.
+static int files_fit(const struct tls_files *t, struct err *err)
+{
+    const gnutls_datum_t certificate = datum_of(&t->certificate), key = datum_of(&t->key),
+                         ca = datum_of(&t->client_ca);
+    gnutls_certificate_credentials_t both;
+    if (gnutls_certificate_allocate_credentials(&both) < 0)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for certificates");
+    int pair = gnutls_certificate_set_x509_key_mem(both, &certificate, &key, GNUTLS_X509_FMT_PEM);
+    int trusted =
+        ca.size ? gnutls_certificate_set_x509_trust_mem(both, &ca, GNUTLS_X509_FMT_PEM) : 1;
+    gnutls_certificate_free_credentials(both);
+    if (pair < 0)
+        return err_set(err, ERR_INVALID, "tls_certificate",
+                       "tls_certificate and tls_key cannot be used: %s", gnutls_strerror(pair));
+    if (trusted < 1)
+        return err_set(err, ERR_INVALID, "tls_client_ca", "tls_client_ca has no certificate");
+    return 0;
+}
+
 int tls_read(struct tls_files *t, const char *certificate, const char *key, const char *client_ca,
              struct err *err)
 {
@@ -48,7 +73,9 @@ int tls_read(struct tls_files *t, const char *certificate, const char *key, cons
     if (read_pem(&t->certificate, certificate, "tls_certificate", 0, err) < 0 ||
         read_pem(&t->key, key, "tls_key", 07, err) < 0)
         return -1;
-    return read_pem(&t->client_ca, client_ca, "tls_client_ca", 0, err);
+    if (read_pem(&t->client_ca, client_ca, "tls_client_ca", 0, err) < 0)
+        return -1;
+    return t->certificate.len ? files_fit(t, err) : 0;
 }
 
 void tls_files_free(struct tls_files *t)

@@ -10,8 +10,8 @@ struct tls_files { // in PEM; empty: not given
     struct buf certificate, key, client_ca;
 };
 
-// Paths; "" for none. ERR_INVALID: a certificate without a key, a key that everybody may read, or
-// what is no PEM file.
+// Paths; "" for none. ERR_INVALID: a certificate without a key or with that of another one, a key
+// that everybody may read, or what is no PEM file.
 int tls_read(struct tls_files *t, const char *certificate, const char *key, const char *client_ca,
              struct err *err);
 void tls_files_free(struct tls_files *t);

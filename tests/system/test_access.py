@@ -150,12 +150,14 @@ def test_a_file_that_others_may_read_opens_nothing(make_daemon):
     assert daemon.request("POST", "/v1/runs", {}, bearer(token)).status == 422, "tokens outlive a restart"
 
 
-def refused(numaprobed, home, *args):
-    """What the daemon says when it does not start."""
-    done = subprocess.run([str(numaprobed), "--config=/dev/null", "--listen=127.0.0.1:0", f"--state-dir={home}/state",
-                           f"--run-dir={home}/run", *args], capture_output=True, text=True, timeout=PATIENCE,
-                          env={"PATH": os.environ["PATH"], "HOME": str(home)})
+def refused(numaprobed, home, *args, checked=True):
+    """What the daemon says when it does not start. --check-config says the same, but of the file of tokens."""
+    words = [str(numaprobed), "--config=/dev/null", "--listen=127.0.0.1:0", f"--state-dir={home}/state", f"--run-dir={home}/run", *args]
+    done, check = (subprocess.run([*words, *more], capture_output=True, text=True, timeout=PATIENCE,
+                                  env={"PATH": os.environ["PATH"], "HOME": str(home)}) for more in ([], ["--check-config"]))
     assert done.returncode != 0
+    assert check.returncode == (2 if checked else 0), check.stderr
+    assert check.stderr.strip().rpartition(": ")[2] in done.stderr, (check.stderr, done.stderr)
     return done.stderr
 
 
@@ -175,22 +177,22 @@ def test_a_token_file_that_cannot_be_trusted(numaprobed, tmp_path):
     option = f"--token-file={path}"
     path.write_text("")
     path.chmod(0o644)
-    assert "chmod 0600" in refused(numaprobed, tmp_path, option)
+    assert "chmod 0600" in refused(numaprobed, tmp_path, option, checked=False)
     path.chmod(0o600)
     path.write_text("x root 00 2026-01-01T00:00:00Z\n")
-    assert "tokens:1" in refused(numaprobed, tmp_path, option)
+    assert "tokens:1" in refused(numaprobed, tmp_path, option, checked=False)
     line = "x read " + "0" * 64 + " 2026-01-01T00:00:00Z\n"
     path.write_text(line + line.replace("read", "run"))
-    assert 'tokens:2: a second "x"' in refused(numaprobed, tmp_path, option)
+    assert 'tokens:2: a second "x"' in refused(numaprobed, tmp_path, option, checked=False)
     path.unlink()
     other = tmp_path / "other"
     other.write_text("")
     other.chmod(0o600)
     path.symlink_to(other)
-    assert "is a link" in refused(numaprobed, tmp_path, option)
+    assert "is a link" in refused(numaprobed, tmp_path, option, checked=False)
     path.unlink()
     path.mkdir()
-    assert "is not a file" in refused(numaprobed, tmp_path, option)
+    assert "is not a file" in refused(numaprobed, tmp_path, option, checked=False)
 
 
 # ---- accounts
@@ -250,8 +252,16 @@ def test_members_of_a_group(make_daemon, option, group, extra, statuses):
         shutil.rmtree(home, ignore_errors=True)
 
 
-def test_there_must_be_such_a_group(numaprobed, tmp_path):
+def test_a_start_and_a_check_refuse_the_same(numaprobed, tmp_path):
     assert "run_group" in refused(numaprobed, tmp_path, "--run-group=no-such-group")
+    if os.geteuid() == 0:
+        assert "job-user" in refused(numaprobed, tmp_path, "--job-user=no-such-user")
+    assert "is not a socket" in refused(numaprobed, tmp_path, f"--socket={tmp_path}")
+    for address in (":", "a:b", "127.0.0.1:65536", "::1:0", "127.0.0.1:0;", "127.0.0.1:0,a:b"):
+        assert "listen" in refused(numaprobed, tmp_path, f"--listen={address}")
+    done = subprocess.run([str(numaprobed), "--config=/dev/null", f"--state-dir={tmp_path}/other", "--check-config",
+                           "--listen= 127.0.0.1:0 , [::1]:0 ,"], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0 and not done.stderr and not (tmp_path / "other").exists(), done
 
 
 def test_nobody_without_a_token(make_daemon):

@@ -396,7 +396,9 @@ def test_the_contract_names_its_routes(collect):
     (["--node-token-file=/dev/null"], "https://"), (["--node-key=/x"], "node_certificate"), (["--every=0"], "every"),
     (["word"], "unexpected word"), (["--nope"], "nope"), (["--config=/nowhere"], "/nowhere"),
     (["--nodes=n1\nanonymous = admin"], "nodes has a control character (0x0a)"), (["--store=\udcff"], "store is not UTF-8"),
-    (["--every=\x1b[2J"], 'got "?[2J"')])
+    (["--every=\x1b[2J"], 'got "?[2J"'), (["--check-config", "--nodes=n1", "--listen=127.0.0.1"], "listen: must be ADDRESS:PORT"),
+    (["--check-config", "--nodes=n1", "--node-ca=/nowhere/ca"], "node_ca: /nowhere/ca: No such file"),
+    (["--check-config", "--nodes=n1", "--hosts-file=/nowhere/hosts"], "hosts_file: /nowhere/hosts: No such file")])
 def test_wrong_settings_are_refused(options, said):
     done = subprocess.run([FLEETD, *options], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2 and said in done.stderr, (done.returncode, done.stderr)

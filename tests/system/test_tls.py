@@ -220,7 +220,9 @@ def test_wrong_files_are_named(numaprobed, pki, tmp_path):
     assert "needs a tls_certificate" in refused(numaprobed, tmp_path, f"--tls-client-ca={pki}/ca.pem")
     assert "tls_key" in refused(numaprobed, tmp_path, https, f"--tls-certificate={pki}/daemon.pem", "--tls-key=/nonexistent")
     assert "not in PEM" in refused(numaprobed, tmp_path, https, "--tls-certificate=/etc/hostname", f"--tls-key={pki}/daemon.key")
-    assert refused(numaprobed, tmp_path, https, f"--tls-certificate={pki}/daemon.pem", f"--tls-key={pki}/client.key")
+    assert "do not match" in refused(numaprobed, tmp_path, https, f"--tls-certificate={pki}/daemon.pem", f"--tls-key={pki}/client.key")
+    assert "cannot be used" in refused(numaprobed, tmp_path, https, f"--tls-certificate={pki}/ca.key", f"--tls-key={pki}/daemon.key")
+    assert "has no certificate" in refused(numaprobed, tmp_path, https, *files(pki), f"--tls-client-ca={pki}/ca.key")
     loose = tmp_path / "loose.key"
     shutil.copy(pki / "daemon.key", loose)
     os.chmod(loose, 0o644)
