@@ -132,7 +132,7 @@ def test_postgresql_above_and_below(chain, make_postgresql):  # noqa: F811
     lower, upper = chain(lower=[f"--store={stores[0].uri}"], upper=[f"--store={stores[1].uri}"])
     query = ("SELECT n.name, f.history, r.seq, r.run, r.measured, r.state, r.label, r.v, r.w, m.class, m.config FROM run r "
              "JOIN node n ON n.id = r.node JOIN feed f ON f.id = r.feed JOIN machine m ON m.id = r.machine ORDER BY 1, 2, 3")
-    until(lambda: len(stores[1].rows(query)) == EVERY)
+    until(lambda: upper.status()["store_ready"] and len(stores[1].rows(query)) == EVERY)
     assert stores[0].rows(query) == stores[1].rows(query)
     stores[0].stop(signal.SIGKILL)
     stores[0].start()
@@ -227,7 +227,7 @@ def test_a_node_is_no_collector(collect, tmp_path):  # noqa: F811
 def test_labels_that_come_later_pass_through(chain):
     below, above = chain()
     labelled = "SELECT n.name, r.run, r.label FROM run r JOIN node n ON n.id = r.node WHERE r.label <> '' ORDER BY 1, 2"
-    until(lambda: above.rows("SELECT count(*) FROM run") == [(EVERY,)])
+    until(lambda: above.status()["store_ready"] and above.rows("SELECT count(*) FROM run") == [(EVERY,)])
     names = below.fleet.names
     set_label(below, 2, 7, "kept")
     set_label(below, 5, 1, "also")

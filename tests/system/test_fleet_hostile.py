@@ -193,7 +193,7 @@ def test_a_run_of_ages_does_not_use_up_a_budget(beside, evil):
     ages = [run_in_feed(1, duration_s=1e9)]
     evil.respond["/v1/feed"] = lambda q: (200, page(runs=ages, next=1, last=1) if q["after"] == ["0"] else page(1, last=1), {})
     c = beside()
-    until(lambda: c.rows(f"SELECT 1 FROM run JOIN node ON node.id = run.node WHERE node.name = '{NAME}'") and c.status()["states"]["up"] == 3)
+    until(lambda: c.status()["states"]["up"] == 3 and c.rows(f"SELECT 1 FROM run JOIN node ON node.id = run.node WHERE node.name = '{NAME}'"))
     status, document = send(c, "/v1/fleet/campaigns", {"name": "x", "spec": {"benchmark": "latency"}, "dry_run": True,
                                                        "budget_node_minutes": 10000})
     assert status == 200 and document["plan"]["probed"] == 3 and document["plan"]["cost_node_minutes"] < 1000, document
@@ -261,8 +261,8 @@ def test_a_collector_gives_no_history_to_a_node_of_another_source(collect, evil)
     evil.respond = {"/v1/fleet/states": lambda q: (200, {"gone": [], "up": ["node1", "own"]}, {}), "/v1/feed": feed}
     c = collect(1, "--run-ms=0", collector=[f"--source=collector:{evil.url}"]).start()
     until(lambda: c.status()["nodes"] == 2)
-    until(lambda: c.rows("SELECT count(*) FROM run") == [(12,)])
     known = until(lambda: (n := c.node("node1"))["duplicate"] and n["history_id"] and n["state"] == "up" and not n["collector"] and n)
+    until(lambda: c.rows("SELECT count(*) FROM run") == [(12,)])
     runs += [run_in_feed(i + 1, node=node, node_history_id="cd" * 16 if node == "node1" else "ef" * 16, node_seq=1)
              for i, node in enumerate(("node1", "own"))]
     until(lambda: c.rows("SELECT count(*) FROM run r JOIN node n ON n.id = r.node WHERE n.name = 'own'") == [(1,)])
