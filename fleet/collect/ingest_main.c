@@ -24,8 +24,7 @@ enum {
     GATHER_MS = 100,
     GATHER_ITEMS = 500,
     GATHER_BYTES = 16 << 20,
-    PAGE_MEMORY = 192 << 20, // of cJSON for a page of 4 MiB
-    INGEST_MEMORY = 768 << 20,
+    PAGE_MEMORY = 192 << 20,  // of cJSON for a page of 4 MiB
     WANTED_MOST = 32,         // documents, each time something was stored
     WANTED_RUNS = 64,         // whole runs, likewise
     WHOLE_MEMORY = 448 << 20, // of cJSON for an export of 32 MiB

@@ -3,4 +3,6 @@
 // store in INGEST_STORE_FD.
 #pragma once
 
+enum { INGEST_MEMORY = 768 << 20 }; // bytes that it may take
+
 int ingest_main(int argc, char **argv); // exit status

@@ -18,8 +18,6 @@
 #include "nodes/sd.h"
 #include "nodes/srv.h"
 
-enum { NAMING_MEMORY = 512 << 20 };
-
 static int read_document(const struct fleetd_config *c, const char *url, const char *token,
                          struct fetch_response *r, struct err *err)
 {

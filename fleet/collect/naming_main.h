@@ -4,6 +4,8 @@
 #include "base/buf.h"
 #include "fleet/settings/config.h"
 
+enum { NAMING_MEMORY = 512 << 20 }; // bytes that the child may take
+
 // "file:/etc/nodes" as sorted lines (nodes/named.h). Errors say what the source lacks.
 int naming_read(const struct fleetd_config *c, const char *source, struct buf *out,
                 struct err *err);

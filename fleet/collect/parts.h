@@ -14,6 +14,7 @@ enum {
     WANTED_ROOM = 256,       // documents that were requested lately
     LACKED_ROOM = 256,       // facts that nodes that push may send; the store repeats others
     WHOLE_ROOM = 64,         // whole runs that wait to be requested; the store repeats others
+    WHOLE_AT_ONCE = 4,       // that are requested, of at most 32 MiB each
 };
 
 struct wanted {

@@ -12,10 +12,7 @@
 #include "base/log.h"
 #include "fleet/collect/poller.h"
 
-enum {
-    NOT_PUSHED = 410,  // as the status of a whole run: it is given up
-    WHOLE_AT_ONCE = 4, // of at most 32 MiB each
-};
+enum { NOT_PUSHED = 410 }; // as the status of a whole run: it is given up
 
 struct wanted_fetch {
     struct poller *poller;

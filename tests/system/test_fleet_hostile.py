@@ -4,6 +4,7 @@ import contextlib
 import http.server
 import itertools
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -226,6 +227,23 @@ def test_sources_with_ever_new_names_do_not_fill_the_memory(collect):  # noqa: F
         until(lambda: c.get(f"/v1/fleet/nodes?where={names}&limit=1")["nodes"])
         states = c.status()["states"]
         assert (c.status()["nodes"], states["gone"]) == (10000, gone), states
+
+
+@needs_faketime
+def test_a_source_that_does_not_end_is_given_up(collect, tmp_path, monkeypatch):  # noqa: F811
+    """A pipe into which nothing is written: reading it takes as long as it may, by the clock of the collector."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    environment = faked_clock(tmp_path)
+    c = collect(1, collector=[f"--source=file:{pipe}"])
+    with monkeypatch.context() as m:
+        for name in ("LD_PRELOAD", "FAKETIME_TIMESTAMP_FILE", "FAKETIME_NO_CACHE"):
+            m.setenv(name, environment[name])
+        c.start()
+    until(lambda: c.status()["states"]["up"] == 1)
+    set_clock(tmp_path, "+5m")
+    until(lambda: "longer than it may" in next(s for s in c.status()["sources"] if str(pipe) in s["source"])["problem"])
+    assert c.status()["nodes"] == 1, "nodes of other sources stay"
 
 
 def test_nodes_beyond_the_limit_are_said_to_be_left_out(collect, tmp_path):  # noqa: F811

@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import pytest
@@ -389,6 +390,38 @@ def test_the_contract_names_its_routes(collect):
                                                               for q in operation.get("parameters", [])) if p["in"] == "query"}
                  for path, operations in contract["paths"].items() for method, operation in operations.items()}
     assert served == described
+
+
+def numbers_of(contract):
+    """Path, name, what else the path needs, least and most of each number that a query may have."""
+    shared = contract["components"]["parameters"]
+    for path, operations in contract["paths"].items():
+        parameters = [shared[p["$ref"].rpartition("/")[2]] if "$ref" in p else p
+                      for p in operations.get("get", {}).get("parameters", [])]
+        needed = {p["name"]: "latency.local" for p in parameters if p["in"] == "query" and p.get("required")}
+        for p in parameters:
+            if p["in"] == "query" and "maximum" in p["schema"]:
+                yield path, p["name"], needed, p["schema"]["minimum"], p["schema"]["maximum"]
+
+
+def test_numbers_have_the_limits_of_the_contract(collect):
+    c = collect(1).start()
+    c.wait_up(1)
+
+    def refused(url):
+        """Status and member at fault; None: a busy machine, or a store that is being opened."""
+        try:
+            with urllib.request.urlopen(c.url + url, timeout=PATIENCE) as response:
+                return response.status, None
+        except urllib.error.HTTPError as e:
+            problem = json.load(e)
+            return None if e.code == 429 or e.code >= 500 else (e.code, problem.get("member"))
+    found = list(numbers_of(c.get("/openapi.json")))
+    assert len(found) > 10
+    for path, name, needed, least, most in found:
+        for number in (least - 1, most + 1):
+            url = f"{path.format(name='node1', id=1, hash=64 * '0')}?{urllib.parse.urlencode({**needed, name: number})}"
+            assert until(lambda url=url: refused(url)) in ((400, name), (422, name)), url
 
 
 @pytest.mark.parametrize("options, said", [

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "fleet/collect/judged_wire.h"
 #include "tests/unit/fleet/engines.h"
@@ -327,9 +328,29 @@ static void test_states(void)
     CHECK(kept_state_find("asleep") < 0 && kept_what_find("tired") < 0, "others are not found");
 }
 
+// Whatever nodes do, so many findings are kept.
+static void test_rows(void)
+{
+    enum { MORE = 5, ALL = KEPT_MAX + MORE };
+    CLEANUP_MEM struct kept_sight *seen = calloc(ALL, sizeof *seen);
+    CLEANUP_MEM char(*names)[16] = calloc(ALL, sizeof *names);
+    struct kept_list l = {0};
+    for (int i = 0; seen && names && i < ALL; i++) {
+        snprintf(names[i], sizeof names[i], "n%d", i);
+        seen[i] = sight(KEPT_DOWN, names[i], 2, 100);
+    }
+    const struct kept_judgement j = {seen, NULL, ALL, 0, now};
+    CHECK_INT(seen && names ? kept_judge(&l, &j, &err) : -1, 0, "a judgement of many: %s",
+              err.text);
+    CHECK_INT(l.identities.n, KEPT_MAX, "so many findings are kept");
+    CHECK_INT(l.left_out, MORE, "the others are counted");
+    kept_list_fini(&l);
+}
+
 int main(void)
 {
     test_states();
+    test_rows();
     engines_run(run_scenarios);
     test_wire();
     return tap_done();

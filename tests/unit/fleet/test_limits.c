@@ -19,13 +19,14 @@ static struct poller poller;
 static struct err err;
 
 // Pages of a node that has always more, until the next one is not requested at once.
-static int pages_at_once(struct polled *n, int runs)
+static int pages_at_once(struct polled *n, int runs, int notes)
 {
     const struct ingest_report page = {.kind = INGEST_STORED,
                                        .of = INGEST_PAGE,
                                        .outcome = FLEET_STORED,
                                        .more = true,
-                                       .stored = runs};
+                                       .stored = runs,
+                                       .notes = notes};
     int pages = 0;
     do
         node_stored(n, &page);
@@ -42,17 +43,44 @@ static void check_pages(int got, int runs, const char *what)
 static void test_contacted(void)
 {
     struct polled *n = polled_new(&poller, "n1", 0), *empty = polled_new(&poller, "n2", 0);
-    CHECK(n && empty, "two nodes");
-    check_pages(pages_at_once(n, PAGE_RUNS), RUNS_AT_ONCE, "at once");
+    struct polled *noted = polled_new(&poller, "n3", 0);
+    CHECK(n && empty && noted, "three nodes");
+    check_pages(pages_at_once(n, PAGE_RUNS, 0), RUNS_AT_ONCE, "at once");
     CHECK(n->due_ms > clock_mono_ms(), "the next page is requested an interval later");
-    check_pages(pages_at_once(n, PAGE_RUNS), 0, "no more at once");
+    check_pages(pages_at_once(n, PAGE_RUNS, 0), 0, "no more at once");
     n->allowance_ms -= day_ms;
-    check_pages(pages_at_once(n, PAGE_RUNS), RUNS_PER_DAY, "a day later");
+    check_pages(pages_at_once(n, PAGE_RUNS, 0), RUNS_PER_DAY, "a day later");
     n->allowance_ms -= 365 * day_ms;
-    check_pages(pages_at_once(n, PAGE_RUNS), RUNS_AT_ONCE, "a year later no more than at first");
-    check_pages(pages_at_once(empty, 0), RUNS_AT_ONCE, "pages without runs count too");
+    check_pages(pages_at_once(n, PAGE_RUNS, 0), RUNS_AT_ONCE, "a year later no more than at first");
+    check_pages(pages_at_once(empty, 0, 0), RUNS_AT_ONCE, "pages without runs count too");
+    check_pages(pages_at_once(noted, PAGE_RUNS, PAGE_RUNS), RUNS_AT_ONCE / 2,
+                "notes count as runs");
     free(n);
     free(empty);
+    free(noted);
+}
+
+// A page that is stored counts, although the node sent it itself.
+static void test_pushed_page(const char *member_of, const struct ingest_report *page)
+{
+    struct polled *n = polled_new(&poller, "n1", 0);
+    struct buf body = BUF_INIT;
+    n->pushes = true;
+    poller.nodes = &n;
+    poller.n = 1;
+    push_reported(n, page);
+    CHECK(poller_push(&poller, "n1", &body, &err) < 0 && err.code == ERR_TOO_MANY,
+          "%s of pages that a node sends count: %s", member_of, err.text);
+    poller.n = 0;
+    free(n);
+}
+
+static void test_pushed(void)
+{
+    const struct ingest_report runs = {.kind = INGEST_STORED, .stored = RUNS_AT_ONCE};
+    const struct ingest_report notes = {.kind = INGEST_STORED, .notes = RUNS_AT_ONCE};
+    test_pushed_page("runs", &runs);
+    test_pushed_page("notes", &notes);
 }
 
 // Nothing is stored here. So a push that is within the limit fails for another reason.
@@ -114,6 +142,7 @@ int main(int argc, char **argv)
     if (!poller.ingest)
         return tap_done();
     test_contacted();
+    test_pushed();
     test_pushes();
     ingest_free(poller.ingest);
     loop_timer_free(poller.timer);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources that name more nodes than there is room for. This program is also the process that reads
-// a source.
+// Sources that name more nodes, or send more, than there is room for. This program is also the
+// process that reads a source.
 #include "tests/unit/tap.h"
 
 #include <stdlib.h>
@@ -16,6 +16,10 @@ static const struct {
     const char *source, *set;
 } named_by[SOURCES] = {
     {"file:/large", "a[1-65536]"}, {"file:/small", "z1,z2"}, {"file:/other", "a1,y1"}};
+
+#define MANY "file:/many"
+#define LONG "file:/long"
+enum { LOOK_MS = 2 };
 
 static struct err err;
 
@@ -74,10 +78,74 @@ static void test_small_sources_stay(void)
     loop_free(heard.loop);
 }
 
+// ---- One source that is too large ---------------------------------------------------------------
+
+static bool hear_too_much(void *ctx, const struct naming_node *nodes, int n, bool whole)
+{
+    (void)nodes;
+    (void)n;
+    (void)whole;
+    loop_stop(ctx);
+    return true;
+}
+
+// The problem of a source is known when its process has ended.
+static const struct naming *large;
+static struct loop_timer *look;
+
+static void on_look(void *ctx, uint32_t events)
+{
+    (void)events;
+    if (*naming_problem(large))
+        loop_stop(ctx);
+    else
+        loop_timer_set(look, LOOK_MS);
+}
+
+static void test_too_large(const char *source, const char *said)
+{
+    static struct fleetd_config config;
+    struct loop *loop = loop_new(&err);
+    snprintf(config.source, sizeof config.source, "%s", source);
+    look = loop ? loop_timer_new(loop, on_look, loop, &err) : NULL;
+    struct naming *naming = look ? naming_new(loop, &config, hear_too_much, loop, &err) : NULL;
+    CHECK(naming, "a source: %s", err.text);
+    if (naming) {
+        large = naming;
+        loop_timer_set(look, 0);
+        loop_run(loop, &err);
+        CHECK(strstr(naming_problem(naming), said), "%s: %s", source, naming_problem(naming));
+    }
+    naming_free(naming);
+    loop_timer_free(look);
+    loop_free(loop);
+}
+
+static int print_numbered(void)
+{
+    for (int i = 0; i <= NAMING_NODES_MAX; i++)
+        printf("n%06d\t\t\t\t\t\n", i);
+    return fflush(stdout) != 0;
+}
+
+// More bytes than so many nodes need.
+static int print_long(void)
+{
+    for (int i = 0; i <= NAMING_BYTES_MAX; i++)
+        putchar('x');
+    return fflush(stdout) != 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 2 && strcmp(argv[2], MANY) == 0)
+        return print_numbered();
+    if (argc > 2 && strcmp(argv[2], LONG) == 0)
+        return print_long();
     if (argc > 2 && strcmp(argv[1], "--naming") == 0)
         return print_source(argv[2]);
     test_small_sources_stay();
+    test_too_large(MANY, "nodes, more than there is room for");
+    test_too_large(LONG, "more nodes than there is memory or room for");
     return tap_done();
 }

@@ -5,6 +5,7 @@
 #include "fleet/store/store.h"
 #include "tests/unit/tap.h"
 
+#include "fleet/store/parts.h"
 #include "tests/unit/core/dir.h"
 #include "tests/unit/fleet/cluster.h"
 #include "tests/unit/fleet/pages.h"
@@ -300,6 +301,23 @@ static void test_refused(void)
     CHECK_INT(runs(upper), before, "none of it is stored");
 }
 
+// The store has as many nodes as one may, of which nothing but their names is known.
+static void test_nodes_beyond(void)
+{
+    char name[24];
+    bool fresh;
+    while (upper->book.nodes.n < FLEET_STORE_NODES_MAX) {
+        snprintf(name, sizeof name, "more%d", upper->book.nodes.n);
+        if (book_node(&upper->book, name, &fresh, &err) < 0)
+            break;
+    }
+    CHECK_INT(upper->book.nodes.n, FLEET_STORE_NODES_MAX, "nodes: %s", err.text);
+    const int64_t before = place(below).next;
+    put(lower, "p1", "e9", 0, 2);
+    CHECK_INT(follow(below, 100), 0, "runs of one more are not stored");
+    CHECK(place(below).next > before, "and not requested again");
+}
+
 struct label_at {
     int64_t seq;
     char text[RUN_LABEL_MAX + 1];
@@ -462,6 +480,7 @@ static void run_scenarios(const char *below_path, const char *above_path, const 
         say_feed(lower);
         say_feed(upper);
         test_notes();
+        test_nodes_beyond();
     }
     fleet_store_close(lower);
     fleet_store_close(upper);

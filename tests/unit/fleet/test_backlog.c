@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// What waits for a store that confirms nothing: how much is received, requested and taken before
+// that stops. This program is also the processes that store and judge.
+#include "tests/unit/tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "fetch/fetch.h"
+#include "fleet/campaigns/campaigns.h"
+#include "fleet/collect/judged_wire.h"
+#include "fleet/collect/judging.h"
+#include "fleet/collect/parts.h"
+#include "fleet/collect/poller.h"
+#include "nodes/announced.h"
+
+enum { LOOK_MS = 2, PIECE_BYTES = 1 << 16 };
+
+// Nothing listens at port 1: a request fails at once.
+static const struct naming_node named[] = {
+    {{"contacted", "http://127.0.0.1:1", "", "", "", ""}, "", 1},
+    {{"pushes1", ANNOUNCED_URL, "", "", "", ""}, "", 1},
+    {{"pushes2", ANNOUNCED_URL, "", "", "", ""}, "", 1},
+};
+static struct fleetd_config config = {.store = "none",
+                                      .url = "http://%h:1",
+                                      .every_s = 1,
+                                      .push_every_s = 3600,
+                                      .at_once = 16,
+                                      .node_timeout_s = 60};
+static struct loop *loop;
+static struct poller *poller;
+static struct loop_timer *look;
+static bool (*awaited)(void);
+static int64_t requests; // that were made before
+static struct err err;
+
+static void on_look(void *ctx, uint32_t events)
+{
+    (void)ctx;
+    (void)events;
+    if (awaited())
+        loop_stop(loop);
+    else
+        loop_timer_set(look, LOOK_MS);
+}
+
+static void run_until(bool (*holds)(void))
+{
+    awaited = holds;
+    loop_timer_set(look, 0);
+    loop_run(loop, &err);
+}
+
+static bool store_is_ready(void)
+{
+    return ingest_ready(poller->ingest);
+}
+
+static bool node_was_contacted(void)
+{
+    return poller->totals.requests > 0 && !poller->totals.in_flight;
+}
+
+static bool no_run_is_under_way(void)
+{
+    return !poller->wholes_in_flight;
+}
+
+// What is due was looked at, and no search is to come: the store has to make room first.
+static bool search_has_ended(void)
+{
+    return !poller->search_ms || poller->totals.requests != requests;
+}
+
+static int64_t push_from(const char *node)
+{
+    struct buf body = BUF_INIT;
+    int64_t number = poller_push(poller, node, &body, &err);
+    buf_free(&body);
+    return number;
+}
+
+static void test_room(void)
+{
+    run_until(store_is_ready);
+    CHECK_INT(poller_set_nodes(poller, named, COUNT_OF(named), true, &err), 0, "nodes: %s",
+              err.text);
+    run_until(node_was_contacted);
+    CHECK(poller_find(poller, "contacted")->failures > 0, "with room a node is contacted");
+    CHECK(push_from("pushes1") > 0, "and a page is taken: %s", err.text);
+    CHECK(push_from("pushes1") < 0 && err.code == ERR_CONFLICT, "one of a node: %s", err.text);
+}
+
+static void want_runs(int first, int n)
+{
+    struct ingest_report r = {.node = "contacted"};
+    for (int i = 0; i < n; i++) {
+        r.next = r.run = first + i;
+        whole_wanted(poller, &r);
+    }
+}
+
+// No turn of the loop passes meanwhile: all that are requested are under way.
+static void test_whole_runs(void)
+{
+    requests = poller->totals.requests;
+    want_runs(1, WHOLE_AT_ONCE + WHOLE_ROOM + 1);
+    CHECK_INT(poller->wholes_in_flight, WHOLE_AT_ONCE, "so many whole runs are requested at once");
+    CHECK_INT(poller->totals.requests - requests, WHOLE_AT_ONCE, "each once");
+    CHECK_INT(poller->n_wholes, WHOLE_ROOM, "and so many wait");
+}
+
+static void fill_backlog(void)
+{
+    static const char page[FETCH_BODY_MAX];
+    const struct ingest_item item = {.kind = INGEST_PAGE, .node = "contacted"};
+    while (ingest_backlog(poller->ingest) < INGEST_BACKLOG_MAX) {
+        struct buf body = BUF_INIT;
+        buf_add(&body, page, sizeof page);
+        if (!buf_ok(&body) || ingest_send(poller->ingest, &item, &body, &err) < 0)
+            break;
+    }
+    CHECK_INT(ingest_backlog(poller->ingest), INGEST_BACKLOG_MAX, "as much as may wait: %s",
+              err.text);
+}
+
+static void test_full(void)
+{
+    struct polled *n = poller_find_own(poller, "contacted");
+    fill_backlog();
+    requests = poller->totals.requests;
+    run_until(no_run_is_under_way);
+    CHECK_INT(poller->n_wholes, WHOLE_ROOM, "then no whole run is requested");
+    CHECK(push_from("pushes2") < 0 && err.code == ERR_UNAVAILABLE &&
+              strstr(err.text, "too many pages wait"),
+          "no page is taken: %s", err.text);
+    node_later(n, 0);
+    run_until(search_has_ended);
+    CHECK_INT(poller->totals.requests, requests, "and no node is contacted");
+}
+
+static void test_marks(struct judging *j)
+{
+    const struct ingest_mark mark = {.id = 1};
+    int taken = 0;
+    while (taken <= MARKS_MAX && judging_mark(j, &mark, &err) > 0)
+        taken++;
+    CHECK_INT(taken, MARKS_MAX, "so many marks wait for the store");
+    CHECK(err.code == ERR_UNAVAILABLE && strstr(err.text, "too many changes"), "then: %s",
+          err.text);
+}
+
+static struct judging *judging;
+
+static bool judging_has_failed(void)
+{
+    return *judging_summary(judging).problem;
+}
+
+static bool ignore_nodes(void *ctx, const struct naming_node *nodes, int n, bool whole)
+{
+    (void)ctx;
+    (void)nodes;
+    return n >= 0 && whole;
+}
+
+static void test_judging(void)
+{
+    struct naming *naming = naming_new(loop, &config, ignore_nodes, NULL, &err);
+    judging = naming ? judging_new(loop, &config, poller, naming, &err) : NULL;
+    CHECK(judging, "a judge: %s", err.text);
+    if (judging) {
+        test_marks(judging);
+        run_until(judging_has_failed);
+        CHECK_STR(judging_summary(judging).problem, "a judgement is too large",
+                  "what does not end is not kept");
+    }
+    judging_free(judging);
+    naming_free(naming);
+}
+
+// None of the nodes is contacted: the store has no room.
+static void name_many(void)
+{
+    static char names[NAMING_NODES_MAX][8];
+    static struct naming_node many[NAMING_NODES_MAX];
+    for (int i = 0; i < NAMING_NODES_MAX; i++) {
+        snprintf(names[i], sizeof names[i], "n%05d", i);
+        many[i] = named[0];
+        many[i].said.name = names[i];
+    }
+    CHECK_INT(poller_set_nodes(poller, many, NAMING_NODES_MAX, true, &err), 0, "nodes: %s",
+              err.text);
+}
+
+static void test_campaigns(struct campaigns *campaigns)
+{
+    enum { ROOM = CAMPAIGNS_NODES_MAX / NAMING_NODES_MAX };
+    int taken = 0;
+    name_many();
+    for (int64_t number = 1; number > 0 && taken <= ROOM; taken += number > 0) {
+        CLEANUP_BUF struct buf text = BUF_INIT;
+        buf_fmt(&text, "{\"name\":\"c%d\",\"spec\":{\"benchmark\":\"latency\"}}", taken);
+        number = campaigns_submit(campaigns, &text, "uid:7", &err);
+    }
+    CHECK_INT(taken, ROOM, "so many campaigns of all nodes are taken");
+    CHECK(err.code == ERR_TOO_MANY && strcmp(err.member, "nodes") == 0, "then: %s", err.text);
+}
+
+// In place of the process that stores: it takes all, and confirms nothing.
+static int take_all(void)
+{
+    static char bytes[PIECE_BYTES];
+    const struct ingest_report ready = {.kind = INGEST_READY};
+    if (write(INGEST_FD, &ready, sizeof ready) != sizeof ready)
+        return 1;
+    while (read(INGEST_FD, bytes, sizeof bytes) > 0)
+        continue;
+    return 0;
+}
+
+// In place of the process that judges: some more than a judgement may have.
+static int judge_too_much(void)
+{
+    static const char bytes[PIECE_BYTES];
+    int64_t left = (int64_t)sizeof(struct judged_head) + JUDGED_BYTES_MAX + JUDGED_SUMMARY_MAX +
+                   JUDGED_DRAIN_MAX + PIECE_BYTES;
+    for (ssize_t n; left > 0; left -= n)
+        if ((n = write(JUDGING_OUT_FD, bytes, sizeof bytes)) <= 0)
+            return 1;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "--ingest") == 0)
+        return take_all();
+    if (argc > 1 && strcmp(argv[1], "--judge") == 0)
+        return judge_too_much();
+    loop = loop_new(&err);
+    look = loop ? loop_timer_new(loop, on_look, NULL, &err) : NULL;
+    poller = look ? poller_new(loop, &config, &err) : NULL;
+    struct campaigns *campaigns = poller ? campaigns_new(loop, &config, poller, &err) : NULL;
+    CHECK(campaigns, "a poller, and campaigns: %s", err.text);
+    if (!campaigns)
+        return tap_done();
+    test_room();
+    test_whole_runs();
+    test_full();
+    test_judging();
+    test_campaigns(campaigns);
+    campaigns_free(campaigns);
+    poller_free(poller);
+    loop_timer_free(look);
+    loop_free(loop);
+    return tap_done();
+}
