@@ -116,15 +116,20 @@ void print_buf(const struct buf *b)
     fwrite(buf_text(b), 1, b->len, stdout);
 }
 
+void print_json_text(const struct buf *json)
+{
+    CLEANUP_BUF struct buf safe = BUF_INIT;
+    escape_hidden(&safe, buf_text(json));
+    buf_char(&safe, '\n');
+    print_buf(&safe);
+}
+
 void print_json(const struct json *value)
 {
     CLEANUP_BUF struct buf b = BUF_INIT;
     struct jsonw w = jsonw_to(&b);
     json_write(value, &w, NULL);
-    CLEANUP_BUF struct buf safe = BUF_INIT;
-    escape_hidden(&safe, buf_text(&b));
-    buf_char(&safe, '\n');
-    print_buf(&safe);
+    print_json_text(&b);
 }
 
 static void finite_range(const double *v, int n, double *lo, double *hi)

@@ -58,7 +58,8 @@ void print_safe(struct buf *out, const char *text);
 void print_buf(const struct buf *b); // to stdout, whole
 // There was no memory for something that should have been printed: the command has failed.
 bool print_lost(void);
-void print_json(const struct json *value); // one line
+void print_json(const struct json *value);    // one line
+void print_json_text(const struct buf *json); // likewise, of what a jsonw has written
 // One block character a value, "▁▂▃▅▇█", a space for NaN: lowest to highest, but never less than
 // PRINT_SPARK_SPAN of the highest, so that noise does not look like a mountain; values without a
 // difference lie in the middle. UTF-8: ask print_unicode first.

@@ -280,7 +280,9 @@ static int campaign_pages(struct cli *c, int64_t id,
         if (http_json(c, "GET", path, NULL, &reply, err) < 0 || page(ctx, reply, err) < 0)
             return -1;
         const char *next = json_get_text(reply, "cursor", "");
-        if (*next && (strcmp(next, cursor) == 0 || nodeset_name_check(next, err) < 0))
+        // Pages are in the order of names: what is not behind the page before would never end.
+        if (*next && ((*cursor && nodeset_name_order(next, cursor) <= 0) ||
+                      nodeset_name_check(next, err) < 0))
             return err_set(err, ERR_UNREACHABLE, "", "the collector's pages do not end");
         snprintf(cursor, sizeof cursor, "%s", next);
     } while (*cursor);
@@ -289,6 +291,7 @@ static int campaign_pages(struct cli *c, int64_t id,
 
 struct campaign_print {
     struct cli *c;
+    struct jsonw json; // all pages as one document
     struct grid *grid; // NULL: a table for people
     struct same_nodes *same;
     int n;
@@ -299,13 +302,18 @@ static int print_page(void *ctx, const struct json *reply, struct err *err)
 {
     struct campaign_print *p = ctx;
     const struct json *node = json_first(json_get(reply, "node_states"));
-    if (p->c->output == OUTPUT_JSON)
-        print_json(reply);
-    else if (!p->grid && !p->begun)
+    bool json = p->c->output == OUTPUT_JSON;
+    if (json && !p->begun) {
+        jsonw_object(&p->json, NULL);
+        json_write(json_get(reply, "campaign"), &p->json, "campaign");
+        jsonw_array(&p->json, "node_states");
+    } else if (!p->grid && !p->begun)
         print_campaigns(p->c, json_get(reply, "campaign"), NULL);
     p->begun = true;
-    for (; node && p->c->output != OUTPUT_JSON; node = json_next(node))
-        if (p->grid)
+    for (; node; node = json_next(node))
+        if (json)
+            json_write(node, &p->json, NULL);
+        else if (p->grid)
             add_node_state(p->grid, node);
         else if (same_add(p->same, &p->n, node, err) < 0)
             return -1;
@@ -321,13 +329,22 @@ static int campaign_show(struct cli *c, const struct invocation *i, int64_t id, 
                                             {"why", "WHY", false, .shrinks = true}};
     CLEANUP_GRID struct grid g;
     CLEANUP_MEM struct same_nodes *same = calloc(SAME_MOST, sizeof *same);
-    struct campaign_print p = {.c = c, .grid = c->output == OUTPUT_TABLE ? NULL : &g, .same = same};
+    CLEANUP_BUF struct buf whole = BUF_INIT;
+    struct campaign_print p = {.c = c,
+                               .json = jsonw_to(&whole),
+                               .grid = c->output == OUTPUT_TABLE ? NULL : &g,
+                               .same = same};
     (void)i;
     grid_init(&g, columns, COUNT_OF(columns));
     if (!same)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a campaign");
     int rc = campaign_pages(c, id, print_page, &p, err);
-    if (c->output != OUTPUT_TABLE && c->output != OUTPUT_JSON && rc == 0)
+    if (rc == 0 && c->output == OUTPUT_JSON) {
+        jsonw_end(&p.json);
+        jsonw_null(&p.json, "cursor");
+        jsonw_end(&p.json);
+        print_json_text(&whole);
+    } else if (rc == 0 && c->output != OUTPUT_TABLE)
         grid_print(&g, c);
     same_print(same, p.n, c);
     return rc;
@@ -358,7 +375,7 @@ static int campaign_script(struct cli *c, const struct invocation *i, int64_t id
         return -1;
     if (reply.status / 100 != 2)
         return http_problem(&reply, err);
-    fwrite(reply.body.data, 1, reply.body.len, stdout);
+    print_buf(&reply.body);
     return 0;
 }
 

@@ -110,7 +110,7 @@ static int findings_list(struct cli *c, const struct findings_options *o, struct
     jsonw_end(&w);
     jsonw_end(&w);
     if (c->output == OUTPUT_JSON)
-        puts(buf_text(&whole));
+        print_json_text(&whole);
     else if (people && !g.n_rows)
         puts("There is no such finding.");
     else

@@ -133,7 +133,7 @@ static int read_known_node(const struct json *j, struct known_node *n, struct er
 int collector_nodes(const struct cli *at, const struct nodeset *where, known_node_fn *fn, void *ctx,
                     struct err *err)
 {
-    char set[WHERE_ROOM], path[PATH_ROOM];
+    char set[WHERE_ROOM], path[PATH_ROOM], last[NODESET_NAME_ROOM] = "";
     CLEANUP_BUF struct buf cursor = BUF_INIT;
     int listed = 0;
     where_text(where, set);
@@ -155,10 +155,13 @@ int collector_nodes(const struct cli *at, const struct nodeset *where, known_nod
         const char *next = json_text(json_get(page, "cursor"));
         more = next && json_count(list) > 0;
         listed += json_count(list);
-        if (more && listed > LISTED_MAX)
+        // Pages are in the order of names.
+        if (more &&
+            (listed > LISTED_MAX || strcmp(next, last) <= 0 || nodeset_name_check(next, err) < 0))
             return err_set(err, ERR_UNREACHABLE, "", "the collector's pages do not end");
+        snprintf(last, sizeof last, "%s", next ? next : "");
         buf_reset(&cursor);
-        http_escape(&cursor, next ? next : "");
+        http_escape(&cursor, last);
     }
     return 0;
 }

@@ -45,10 +45,9 @@ static int read_collector(const struct fleetd_config *c, const char *url, struct
                           struct err *err)
 {
     struct fetch_response r CLEANUP(fetch_response_free) = {0};
-    char token[200] = "", address[BEHIND_MAX + 32];
-    if (*c->node_token_file && str_starts(url, "https://") &&
-        file_read_text(c->node_token_file, token, sizeof token) < 0)
-        return err_sys(err, "node_token_file: cannot read %s", c->node_token_file);
+    char token[FLEETD_TOKEN_ROOM] = "", address[BEHIND_MAX + 32];
+    if (str_starts(url, "https://") && fleetd_node_token(c, token, err) < 0)
+        return -1;
     snprintf(address, sizeof address, "%s/v1/fleet/states", url);
     return read_document(c, address, token, &r, err) < 0
                ? -1

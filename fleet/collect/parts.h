@@ -63,7 +63,7 @@ struct poller {
     bool named;             // all sources have named their nodes
     uint64_t lists;         // that were set
     bool store_failed_open; // it was opened, and failed when it was written to
-    char token[200];
+    char token[FLEETD_TOKEN_ROOM];
     struct {
         poller_report_fn *fn; // NULL: none
         void *ctx;

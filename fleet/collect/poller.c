@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -258,21 +257,6 @@ size_t poller_backlog(const struct poller *p)
 
 // ---- Life ---------------------------------------------------------------------------------------
 
-static int read_node_token(struct poller *p, struct err *err)
-{
-    struct stat st;
-    if (!*p->c->node_token_file)
-        return 0;
-    if (stat(p->c->node_token_file, &st) < 0 ||
-        file_read_text(p->c->node_token_file, p->token, sizeof p->token) < 0)
-        return err_sys(err, "node_token_file: cannot read %s", p->c->node_token_file);
-    if (st.st_mode & (S_IRWXG | S_IRWXO))
-        return err_set(err, ERR_USAGE, "node_token_file",
-                       "node_token_file: others may read %s; its mode must be 0600",
-                       p->c->node_token_file);
-    return 0;
-}
-
 static int poller_open(struct poller *p, struct err *err)
 {
     const struct ingest_user user = {on_ingest_report, on_ingest_ended, p};
@@ -281,8 +265,9 @@ static int poller_open(struct poller *p, struct err *err)
     p->limits.total_ms = (int)p->c->node_timeout_s * 1000;
     p->whole_limits = p->limits;
     p->whole_limits.body_max = FLEET_ARCHIVE_BYTES_MAX;
-    p->addresses = addresses_read(p->c->hosts_file, err);
-    if (!p->addresses || read_node_token(p, err) < 0 || poller_add_collectors(p, err) < 0)
+    p->addresses = fleetd_addresses(p->c, err);
+    if (!p->addresses || fleetd_node_token(p->c, p->token, err) < 0 ||
+        poller_add_collectors(p, err) < 0)
         return -1;
     p->fetch = fetch_new((int)p->c->at_once, &p->limits, err);
     p->watch =

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -290,20 +291,53 @@ static int fleetd_finish(struct fleetd_config *c, struct err *err)
     return http_settings_finish(&c->http, "numaprobe-fleetd", c->state_dir, c->run_dir, err);
 }
 
+struct addresses *fleetd_addresses(const struct fleetd_config *c, struct err *err)
+{
+    struct addresses *a = addresses_read(c->hosts_file, err);
+    if (!a)
+        err_prefix(err, "hosts_file");
+    return a;
+}
+
+int fleetd_node_token(const struct fleetd_config *c, char token[static FLEETD_TOKEN_ROOM],
+                      struct err *err)
+{
+    const char *path = c->node_token_file;
+    struct stat st;
+    *token = '\0';
+    if (!*path)
+        return 0;
+    if (stat(path, &st) < 0 || file_read_text(path, token, FLEETD_TOKEN_ROOM) < 0)
+        return err_sys(err, "node_token_file: cannot read %.150s", path);
+    return st.st_mode & (S_IRWXG | S_IRWXO)
+               ? err_set(err, ERR_USAGE, "node_token_file",
+                         "node_token_file: others may read %.150s; its mode must be 0600", path)
+               : 0;
+}
+
 // What a start would refuse besides.
 static int fleetd_check(const struct fleetd_config *c, struct err *err)
 {
     const struct {
         const char *member, *path;
-    } files[] = {{"hosts_file", c->hosts_file},
-                 {"node_ca", c->node_ca},
+    } files[] = {{"node_ca", c->node_ca},
                  {"node_certificate", c->node_certificate},
-                 {"node_key", c->node_key},
-                 {"node_token_file", c->node_token_file}};
-    for (size_t i = 0; i < COUNT_OF(files); i++)
-        if (*files[i].path && access(files[i].path, R_OK) < 0)
-            return err_set(err, ERR_USAGE, files[i].member, "%s: %.150s: %s", files[i].member,
-                           files[i].path, strerror(errno));
+                 {"node_key", c->node_key}};
+    char token[FLEETD_TOKEN_ROOM];
+    struct stat st;
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        const char *path = files[i].path;
+        if (*path && (access(path, R_OK) < 0 || stat(path, &st) < 0))
+            return err_set(err, ERR_USAGE, files[i].member, "%s: %.150s: %s", files[i].member, path,
+                           strerror(errno));
+        if (*path && S_ISDIR(st.st_mode))
+            return err_set(err, ERR_USAGE, files[i].member, "%s: %.150s is a directory",
+                           files[i].member, path);
+    }
+    struct addresses *known = fleetd_addresses(c, err);
+    addresses_free(known);
+    if (!known || fleetd_node_token(c, token, err) < 0)
+        return -1;
     return http_settings_check(&c->http, err);
 }
 

@@ -6,11 +6,13 @@
 #include "base/settings.h"
 #include "fleet/store/archive.h"
 #include "http/server/settings.h"
+#include "nodes/addresses.h"
 #include "nodes/sources.h"
 
 enum {
     FLEETD_SOURCES_MAX = 16,
     FLEETD_SOURCE_MAX = 4200, // bytes of a source; the longest is nodes:SET
+    FLEETD_TOKEN_ROOM = 200,
 };
 
 enum fleetd_drain { FLEETD_DRAIN_SUGGEST, FLEETD_DRAIN_APPLY, FLEETD_DRAINS };
@@ -42,6 +44,11 @@ int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, enum sett
                        struct err *err);
 void fleetd_config_print(const struct fleetd_config *c, FILE *out); // as a configuration file
 void fleetd_config_help(FILE *out);
+// What hosts_file says, for addresses_free(). NULL: it cannot be read.
+struct addresses *fleetd_addresses(const struct fleetd_config *c, struct err *err);
+// What node_token_file says; "" where it is not set. ERR_USAGE: others may read it.
+int fleetd_node_token(const struct fleetd_config *c, char token[static FLEETD_TOKEN_ROOM],
+                      struct err *err);
 // All sources, the short forms (nodes, hostfile, from_slurm) among them. Returns how many, at most
 // FLEETD_SOURCES_MAX; -1: ERR_USAGE, one is none, or there are more.
 int fleetd_sources(const struct fleetd_config *c,

@@ -137,14 +137,22 @@ static int transfer_cells(void *ctx, const struct fleet_cell *row, struct err *e
     return fleet_exec(c->t->to, c->table->write, row, c->table->n, err);
 }
 
+// Statements are sent without waiting. What fails is of the table that was written last only if its
+// statements are waited for.
+static int transfer_settle(struct transfer *t, struct err *err)
+{
+    return transfer_query(t->to, "SELECT 1", NULL, 0, NULL, NULL, err);
+}
+
 // node 0: those that are not read node by node.
 static int tables_copy(struct transfer *t, int node, struct err *err)
 {
     for (int i = 0; i < t->n_tables; i++) {
         struct table_copy c = {t, &t->tables[i]};
         if (t->tables[i].by_node == (node > 0) &&
-            transfer_query(t->from, t->tables[i].read, &CELL_I(node), node > 0, transfer_cells, &c,
-                           err) < 0)
+            (transfer_query(t->from, t->tables[i].read, &CELL_I(node), node > 0, transfer_cells, &c,
+                            err) < 0 ||
+             transfer_settle(t, err) < 0))
             return err_prefix(err, "table %s", t->tables[i].name);
     }
     return 0;
@@ -160,7 +168,7 @@ static int transfer_clear(struct transfer *t, struct err *err)
         if (fleet_exec(t->to, sql, NULL, 0, err) < 0)
             return -1;
     }
-    return fleet_exec(t->to, "TRUNCATE run", NULL, 0, err);
+    return fleet_exec(t->to, "TRUNCATE run", NULL, 0, err) < 0 ? -1 : transfer_settle(t, err);
 }
 
 static int own_history(struct err *err)

@@ -165,6 +165,8 @@ static int parse_addresses(struct listen_address out[static LISTENERS_MAX - 1], 
             used--;
         snprintf(one, sizeof one, "%.*s", (int)used, list);
         list += n + (list[n] == ',');
+        if (used >= sizeof one) // the beginning of a port would be another one
+            return err_set(err, ERR_INVALID, "listen", "%s… is too long for an address", one);
         if (count == MOST)
             return err_set(err, ERR_INVALID, "listen", "more than %d addresses", MOST);
         if (listen_parse(&out[count], one, beyond, err) < 0)

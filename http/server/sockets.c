@@ -160,9 +160,9 @@ int listen_check_path(const char *path, struct err *err)
 int listen_unix(struct listen_socket *out, const char *path, bool open, struct err *err)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
-    memcpy(a.sun_path, path, strlen(path));
     if (listen_check_path(path, err) < 0)
         return -1;
+    memcpy(a.sun_path, path, strlen(path));
     if (is_served(&a))
         return err_set(err, ERR_UNAVAILABLE, "socket", "%s is in use by another program", path);
     unlink(path);

@@ -258,7 +258,7 @@ def test_a_start_and_a_check_refuse_the_same(numaprobed, tmp_path):
     if os.geteuid() == 0:
         assert "job-user" in refused(numaprobed, tmp_path, "--job-user=no-such-user")
     assert "is not a socket" in refused(numaprobed, tmp_path, f"--socket={tmp_path}")
-    for address in (":", "a:b", "127.0.0.1:65536", "::1:0", "127.0.0.1:0;", "127.0.0.1:0,a:b"):
+    for address in (":", "a:b", "127.0.0.1:65536", "::1:0", "127.0.0.1:0;", "127.0.0.1:0,a:b", f"127.0.0.1:{'0' * 80}80"):
         assert "listen" in refused(numaprobed, tmp_path, f"--listen={address}")
     done = subprocess.run([str(numaprobed), "--config=/dev/null", f"--state-dir={tmp_path}/other", "--check-config",
                            "--listen= 127.0.0.1:0 , [::1]:0 ,"], capture_output=True, text=True, timeout=PATIENCE)

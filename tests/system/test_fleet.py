@@ -12,6 +12,7 @@ import resource
 import shlex
 import signal
 import subprocess
+import tempfile
 import urllib.error
 import urllib.request
 
@@ -383,6 +384,41 @@ def test_a_second_ctrl_c_ends(make_fleet):
     assert "Ctrl-C again" in client.stderr.readline()
     client.send_signal(signal.SIGINT)
     assert client.wait(PATIENCE) == 130 and "interrupted" in client.stderr.read()
+
+
+@pytest.mark.parametrize("cancels, signo", [(False, signal.SIGTERM), (False, signal.SIGHUP), (True, signal.SIGTERM)])
+def test_a_signal_ends_it(make_fleet, cancels, signo):
+    fleet = make_fleet(3, "--run-ms=60000")
+    client = subprocess.Popen([CLIENT, "fleet", "run", "-w", fleet.all, "--at-once=2", *(["--cancel-on-interrupt"] if cancels else [])],
+                              text=True, stderr=subprocess.PIPE, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **fleet.env})
+    until(lambda: fleet.state(1, 13) == fleet.state(2, 13) == "running")
+    client.send_signal(signo)
+    said = client.stderr.read()
+    assert client.wait(PATIENCE) == 130 and "the command was ended: " in said and "interrupted before its turn" in said, said
+    assert ("canceling the" if cancels else "which continue on their nodes") in said, said
+    until(lambda: [fleet.state(n, 13) for n in (1, 2, 3)] == ["canceled" if cancels else "running"] * 2 + [None])
+
+
+@pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_ssh_and_no_socket(tmp_path, signo):
+    slow, sockets = tmp_path / "ssh", pathlib.Path(tempfile.mkdtemp(prefix="numaprobe-", dir="/tmp"))  # a socket's path is short
+    slow.write_text("#!/bin/sh\nsleep 300 & wait\n")
+    slow.chmod(0o755)
+    client = subprocess.Popen([CLIENT, "fleet", "run", "-w", "n[1-3]", f"--ssh={slow}"], text=True, stderr=subprocess.PIPE,
+                              env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "XDG_RUNTIME_DIR": str(sockets)})
+
+    def below(pid):
+        with contextlib.suppress(FileNotFoundError):
+            own = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            return [*own, *(p for child in own for p in below(child))]
+        return []
+    until(lambda: len(below(client.pid)) == 6 and list(sockets.iterdir()))  # three of each: the program, and its child
+    started = below(client.pid)
+    client.send_signal(signo)
+    said = client.stderr.read()
+    assert client.wait(PATIENCE) == 130 and "interrupted before its turn" in said, said
+    sockets.rmdir()  # it is empty
+    until(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in started))
 
 
 # --- what one daemon has stored

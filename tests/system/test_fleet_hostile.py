@@ -293,7 +293,7 @@ def test_a_collector_whose_pages_do_not_end(evil):
     numbers = itertools.count()
     known = {"version": "2.0.0", "state": "up", "outcome": "stored", "received": None, "skew_ms": 0}
     evil.respond = {"/v1/fleet/nodes": lambda q: (200, {"nodes": [{"node": f"n{next(numbers)}", **known} for _ in range(1000)],
-                                                         "cursor": "n1"}, {}),
+                                                         "cursor": f"n{next(numbers):09}"}, {}),
                     "/v1/fleet/runs": lambda q: (200, page(), {})}
     done = run("fleet", "status", f"--fleet={evil.url}")
     assert done.returncode != 0 and "do not end" in done.stderr, done.stderr
@@ -325,3 +325,37 @@ def test_no_process_shows_the_password_of_the_store(beside, evil, make_postgresq
 def test_an_address_that_would_show_a_password_is_refused(tmp_path, option, said):
     done = subprocess.run([FLEETD, f"--state-dir={tmp_path}", option, "--check-config"], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2 and said in done.stderr and "s3cret" not in done.stderr, (done.returncode, done.stderr)
+
+
+# --- A collector, and the command line
+
+@pytest.mark.parametrize("following", [itertools.cycle(["n1", "n2"]).__next__, lambda: "n1", lambda: "n" * 500], ids=["cycle", "same", "long"])
+@pytest.mark.parametrize("words", [("campaign", "show", "1"), ("campaign", "show", "1", "-o", "json"), ("status",), ("drain",)], ids="-".join)
+def test_pages_of_a_collector_that_do_not_end(evil, words, following):
+    def listed(query):
+        return 200, {"campaign": {"id": 1}, "node_states": [{"node": "n1", "state": "done"}], "cursor": following(),
+                     "nodes": [{"node": "n1", "version": "1", "state": "up", "outcome": ""}]}, {}
+    evil.respond.update({"/v1/fleet/campaigns/1": listed, "/v1/fleet/nodes": listed})
+    done = run("fleet", *words, f"--fleet={evil.url}")
+    assert done.returncode == 3 and not done.stdout.startswith("{") and "pages do not end" in done.stderr, done
+    assert len(evil.seen) <= 4, "at most: a page, the one after it, and the one that is not"
+
+
+def test_the_pages_of_a_campaign_are_one_document(evil):
+    pages = {"": (["n1", "n2"], "n2"), "n2": (["n10"], None)}
+
+    def listed(query):
+        nodes, following = pages[query.get("cursor", [""])[0]]
+        return 200, {"campaign": {"id": 1}, "node_states": [{"node": n, "why": "\u202e\u009b2J"} for n in nodes], "cursor": following}, {}
+    evil.respond["/v1/fleet/campaigns/1"] = listed
+    done = run("fleet", "campaign", "show", "1", "-o", "json", f"--fleet={evil.url}")
+    assert done.returncode == 0 and done.stdout.isascii(), done
+    assert json.loads(done.stdout) == {"campaign": {"id": 1}, "cursor": None,
+                                       "node_states": [{"node": n, "why": "\u202e\u009b2J"} for n in ("n1", "n2", "n10")]}
+
+
+def test_what_a_terminal_would_obey_is_escaped_in_findings(evil):
+    found = {"id": 3, "text": "\u202e\u009b2J"}
+    evil.respond["/v1/fleet/findings"] = lambda query: (200, {"findings": [found], "next": None}, {})
+    done = run("fleet", "findings", "-o", "json", f"--fleet={evil.url}")
+    assert done.returncode == 0 and done.stdout.isascii() and json.loads(done.stdout) == {"findings": [found]}, done

@@ -431,10 +431,32 @@ def test_numbers_have_the_limits_of_the_contract(collect):
     (["--nodes=n1\nanonymous = admin"], "nodes has a control character (0x0a)"), (["--store=\udcff"], "store is not UTF-8"),
     (["--every=\x1b[2J"], 'got "?[2J"'), (["--check-config", "--nodes=n1", "--listen=127.0.0.1"], "listen: must be ADDRESS:PORT"),
     (["--check-config", "--nodes=n1", "--node-ca=/nowhere/ca"], "node_ca: /nowhere/ca: No such file"),
-    (["--check-config", "--nodes=n1", "--hosts-file=/nowhere/hosts"], "hosts_file: /nowhere/hosts: No such file")])
+    (["--check-config", "--nodes=n1", "--node-ca=/etc"], "node_ca: /etc is a directory")])
 def test_wrong_settings_are_refused(options, said):
     done = subprocess.run([FLEETD, *options], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2 and said in done.stderr, (done.returncode, done.stderr)
+
+
+@pytest.mark.parametrize("option, content, mode, said", [
+    ("--hosts-file", None, 0, "hosts_file: cannot read {path}: No such file"),
+    ("--hosts-file", "", 0o755, "hosts_file: {path}: cannot be read: Is a directory"),
+    ("--hosts-file", "127.0.0.1 n1\nn2 127.0.0.2\n", 0o644, 'hosts_file: {path}: line 2: "n2" is no IPv4 or IPv6 address'),
+    ("--node-token-file", None, 0, "node_token_file: cannot read {path}: No such file"),
+    ("--node-token-file", "", 0o755, "node_token_file: cannot read {path}: Is a directory"),
+    ("--node-token-file", "secret\n", 0o640, "node_token_file: others may read {path}; its mode must be 0600")])
+def test_a_check_refuses_the_files_that_a_start_refuses(tmp_path, option, content, mode, said):
+    path = tmp_path / "file"
+    if content == "":
+        path.mkdir(mode)
+    elif content:
+        path.write_text(content)
+        path.chmod(mode)
+    words = [FLEETD, "--config=/dev/null", "--nodes=n1", "--url=https://%h:7780", "--listen=127.0.0.1:0", f"--state-dir={tmp_path}/s",
+             f"--run-dir={tmp_path}/r", f"{option}={path}"]
+    check, start = (subprocess.run([*words, *more], capture_output=True, text=True, timeout=PATIENCE) for more in (["--check-config"], []))
+    said = said.format(path=path)
+    assert check.returncode == 2 and said in check.stderr, check
+    assert start.returncode and said in start.stderr, start
 
 
 def test_a_file_of_settings_may_begin_with_a_mark(tmp_path):

@@ -9,8 +9,9 @@ import subprocess
 import pytest
 
 from conftest import PATIENCE, until
-from postgresql import make_postgresql  # noqa: F401
+from postgresql import Server, make_postgresql  # noqa: F401
 from test_fleetd import FLEETD, Collector, collect  # noqa: F401
+from test_fleetd_store import fill, small_disk
 
 NODES, RUNS = 60, 150
 KILLS = int(os.environ.get("NUMAPROBE_MOVE_KILLS", "8"))
@@ -141,3 +142,41 @@ def test_a_move_notices_what_it_must_not_do(history, make_postgresql, tmp_path):
     assert damaged.returncode == 1 and "table run is not the same" in damaged.stderr, damaged.stderr
     assert move(history.file, server).returncode == 0, "it begins anew"
     assert server.rows("SELECT max(seq) FROM run") == [(str(2 * RUNS),)]
+
+
+def test_a_move_into_a_database_that_is_full_continues(history, make_postgresql, tmp_path):  # noqa: F811
+    with small_disk(tmp_path / "small", 160) as folder:
+        tmp_path.chmod(0o755)
+        wal = Server()
+        wal.data.mkdir()
+        if os.geteuid() == 0:
+            os.chown(wal.data, 65534, 65534)
+        server = Server(home=folder).make(f"--waldir={wal.data}")
+        make_postgresql.also(server)
+        make_postgresql.also(wal)
+        server.start()
+        server.rows("SELECT 1")  # the caches that a connection needs are written
+        ballast = fill(folder)
+        os.truncate(ballast, ballast.stat().st_size - (3 << 20))
+        done = move(history.file, server)
+        assert done.returncode == 1 and "PostgreSQL's disk is full" in done.stderr and "No space left" in done.stderr, done
+        ballast.unlink()
+        done = move(history.file, server)
+        assert done.returncode == 0, done.stderr
+        assert server.rows("SELECT count(*), count(DISTINCT (feed, seq)) FROM run") == [(str(2 * NODES * RUNS),) * 2]
+        server.stop()
+
+
+def test_a_move_whose_server_goes_away_continues(history, make_postgresql):  # noqa: F811
+    server = make_postgresql()
+    process = subprocess.Popen([FLEETD, f"--store={history.file}", f"--move-to={server.uri}"], stderr=subprocess.PIPE, text=True)
+    until(lambda: process.poll() is not None or server.rows("SELECT count(*) FROM pg_class WHERE relname = 'meta'") == [("1",)])
+    server.stop()
+    said = process.communicate(timeout=PATIENCE)[1]
+    assert process.returncode in (0, 1) and (process.returncode == 0 or "no connection to PostgreSQL" in said), said
+    away = move(history.file, server)
+    assert away.returncode == 1 and "no connection to PostgreSQL" in away.stderr and str(server.home) in away.stderr, away
+    server.start()
+    done = move(history.file, server)
+    assert done.returncode == 0, done.stderr
+    assert server.rows("SELECT count(*), count(DISTINCT (feed, seq)) FROM run") == [(str(2 * NODES * RUNS),) * 2]
