@@ -50,6 +50,7 @@ struct exporting {
     int form; // enum output, never OUTPUT_TABLE
     int64_t *ids;
     size_t n, room;
+    int64_t before;                      // the last run that was listed: pages go down from it
     char topologies[TOPOLOGIES_MAX][65]; // gone out already
     int n_topologies;
 };
@@ -81,6 +82,24 @@ static bool is_over(const struct json *run)
     return state >= 0 && run_state_final((enum run_state)state);
 }
 
+static int list_endless(struct err *err)
+{
+    return err_set(err, ERR_UNREACHABLE, "url", "the server's pages of runs do not end");
+}
+
+static int add_runs(struct exporting *e, const struct json *runs, struct err *err)
+{
+    for (const struct json *r = json_first(runs); r; r = json_next(r)) {
+        int64_t id = json_get_i64(r, "id", 0);
+        if (id < 1 || id >= e->before)
+            return list_endless(err);
+        e->before = id;
+        if (is_over(r) && add_id(e, id, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int list_page(struct exporting *e, char *next, size_t room, struct err *err)
 {
     CLEANUP_BUF struct buf path = BUF_INIT;
@@ -97,14 +116,9 @@ static int list_page(struct exporting *e, char *next, size_t room, struct err *e
         }
     if (http_json(e->cli, "GET", buf_text(&path), NULL, &page, err) < 0)
         return -1;
-    for (const struct json *r = json_first(json_get(page, "runs")); r; r = json_next(r))
-        if (is_over(r) && add_id(e, json_get_i64(r, "id", 0), err) < 0)
-            return -1;
-    const char *more = json_get_text(page, "next", "");
-    if (*more && strcmp(more, next) == 0)
-        return err_set(err, ERR_UNREACHABLE, "url", "the server repeats a page");
-    snprintf(next, room, "%s", more);
-    return 0;
+    const struct json *runs = json_get(page, "runs");
+    snprintf(next, room, "%s", json_get_text(page, "next", ""));
+    return *next && !json_count(runs) ? list_endless(err) : add_runs(e, runs, err);
 }
 
 // The list is newest first; runs go out oldest first, so that an import gives them their order.
@@ -296,7 +310,8 @@ int cmd_export(struct cli *c, const struct invocation *i, struct err *err)
     CLEANUP_MEM struct exporting *e = calloc(1, sizeof *e);
     if (!e)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for an export");
-    *e = (struct exporting){.cli = c, .flags = i->options, .out = stdout, .form = c->output};
+    *e = (struct exporting){
+        .cli = c, .flags = i->options, .out = stdout, .form = c->output, .before = INT64_MAX};
     int rc = cmd_export_choose(e, i, err);
     if (c->output == OUTPUT_TABLE)
         e->form = e->n == 1 ? OUTPUT_JSON : OUTPUT_NDJSON;

@@ -371,6 +371,14 @@ def liar():
     server.shutdown()
 
 
+@pytest.mark.parametrize("runs", [[5], [5, 6], [0], [-1], []])
+def test_pages_of_runs_that_do_not_end(liar, runs):
+    """The same page again and again, or others than runs that get older."""
+    liar.body = json.dumps({"runs": [{"id": n, "state": "succeeded"} for n in runs], "next": "b5"})
+    done = run("export", "--all", url=liar.url)
+    assert done.returncode == 3 and "pages of runs do not end" in done.stderr and not done.stdout, done
+
+
 @pytest.mark.parametrize("lie", LIES)
 @pytest.mark.parametrize("args", [["show", "1"], ["runs"], ["topo"], ["node"], ["matrix", "1"], ["plot", "1", "--text"], ["doctor"], ["log", "1"]])
 def test_no_lie_crashes_or_reaches_the_terminal(liar, lie, args):
