@@ -131,8 +131,8 @@ def test_a_class_in_full(collect):  # noqa: F811
         bad = {n["node"] for n in c.fleet.truth["world"]["nodes"] if n["bad"]}
         assert slow - bad == fewer & set(full["names"]) - bad, "the kinds are those of the world"
         ranking = c.get(f"/v1/fleet/ranking?metric={METRIC}&class={full['class']}")["ranking"]
-        # A ranking reads fewer runs of each node, so what a day did to all of them is not known as exactly.
-        assert {r["node"]: r["value"] for r in ranking} == pytest.approx(dict(zip(full["names"], metric["values"])), rel=1e-3)
+        # A ranking reads fewer runs of each node. What the oldest day did is known from some 20 of them, and they differ by 1 %.
+        assert {r["node"]: r["value"] for r in ranking} == pytest.approx(dict(zip(full["names"], metric["values"])), rel=1e-2)
         [one] = c.get(f"/v1/fleet/classes/{full['class']}?metric={METRIC}")["metrics"]
         assert one == metric
         assert full["drift"]["grade"] == "fine" and full["drift"]["class"] == full["class"], full["drift"]
