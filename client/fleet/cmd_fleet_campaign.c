@@ -283,7 +283,7 @@ static int campaign_pages(struct cli *c, int64_t id,
         // Pages are in the order of names: what is not behind the page before would never end.
         if (*next && ((*cursor && nodeset_name_order(next, cursor) <= 0) ||
                       nodeset_name_check(next, err) < 0))
-            return err_set(err, ERR_UNREACHABLE, "", "the collector's pages do not end");
+            return collector_endless(err);
         snprintf(cursor, sizeof cursor, "%s", next);
     } while (*cursor);
     return 0;

@@ -105,7 +105,7 @@ static int findings_list(struct cli *c, const struct findings_options *o, struct
         before = cursor;
         cursor = json_get_i64(page, "next", 0);
         if (before && cursor >= before)
-            return err_set(err, ERR_UNREACHABLE, "", "the collector's pages do not end");
+            return collector_endless(err);
     } while (cursor);
     jsonw_end(&w);
     jsonw_end(&w);

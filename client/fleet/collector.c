@@ -130,17 +130,21 @@ static int read_known_node(const struct json *j, struct known_node *n, struct er
     return find_gap(n, j) < 0 ? err_set(err, ERR_NO_MEMORY, "", "no memory for a node") : 0;
 }
 
+int collector_endless(struct err *err)
+{
+    return err_set(err, ERR_UNREACHABLE, "", "the collector's pages do not end");
+}
+
 int collector_nodes(const struct cli *at, const struct nodeset *where, known_node_fn *fn, void *ctx,
                     struct err *err)
 {
-    char set[WHERE_ROOM], path[PATH_ROOM], last[NODESET_NAME_ROOM] = "";
-    CLEANUP_BUF struct buf cursor = BUF_INIT;
+    char set[WHERE_ROOM], path[PATH_ROOM], cursor[NODESET_NAME_ROOM] = "";
     int listed = 0;
     where_text(where, set);
-    for (bool more = true; more;) {
+    do {
         CLEANUP_JSON struct json *page = NULL;
         snprintf(path, sizeof path, "/v1/fleet/nodes?limit=%d%s%s%s", LISTED_NODES, set,
-                 cursor.len ? "&cursor=" : "", buf_text(&cursor));
+                 *cursor ? "&cursor=" : "", cursor);
         if (http_json(at, "GET", path, NULL, &page, err) < 0)
             return err->code != ERR_NOT_FOUND
                        ? -1
@@ -152,17 +156,14 @@ int collector_nodes(const struct cli *at, const struct nodeset *where, known_nod
             if (read_known_node(j, &n, err) < 0 || fn(ctx, &n, err) < 0)
                 return -1;
         }
-        const char *next = json_text(json_get(page, "cursor"));
-        more = next && json_count(list) > 0;
+        const char *next = json_count(list) ? json_text(json_get(page, "cursor")) : NULL;
         listed += json_count(list);
         // Pages are in the order of names.
-        if (more &&
-            (listed > LISTED_MAX || strcmp(next, last) <= 0 || nodeset_name_check(next, err) < 0))
-            return err_set(err, ERR_UNREACHABLE, "", "the collector's pages do not end");
-        snprintf(last, sizeof last, "%s", next ? next : "");
-        buf_reset(&cursor);
-        http_escape(&cursor, last);
-    }
+        if (next &&
+            (listed > LISTED_MAX || strcmp(next, cursor) <= 0 || nodeset_name_check(next, err) < 0))
+            return collector_endless(err);
+        snprintf(cursor, sizeof cursor, "%s", next ? next : "");
+    } while (*cursor);
     return 0;
 }
 

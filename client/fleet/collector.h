@@ -25,6 +25,9 @@ struct cli *collector_settings(const struct cli *c, struct err *err);
 // Makes the collector the daemon that *c contacts. ERR_USAGE: --fleet does not name one.
 int collector_use(struct cli *c, struct err *err);
 
+// Says that a page is not behind the one before. Returns -1.
+int collector_endless(struct err *err);
+
 // Nodes of the set (NULL: all). fn owns *n->why then, and returns -1 to end with its error.
 // ERR_NOT_FOUND: a daemon responds that is no collector.
 typedef int known_node_fn(void *ctx, struct known_node *n, struct err *err);

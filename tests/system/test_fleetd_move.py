@@ -9,9 +9,9 @@ import subprocess
 import pytest
 
 from conftest import PATIENCE, until
-from postgresql import Server, make_postgresql  # noqa: F401
+from postgresql import make_postgresql  # noqa: F401
 from test_fleetd import FLEETD, Collector, collect  # noqa: F401
-from test_fleetd_store import fill, small_disk
+from test_fleetd_store import fill, small_postgresql
 
 NODES, RUNS = 60, 150
 KILLS = int(os.environ.get("NUMAPROBE_MOVE_KILLS", "8"))
@@ -145,16 +145,7 @@ def test_a_move_notices_what_it_must_not_do(history, make_postgresql, tmp_path):
 
 
 def test_a_move_into_a_database_that_is_full_continues(history, make_postgresql, tmp_path):  # noqa: F811
-    with small_disk(tmp_path / "small", 160) as folder:
-        tmp_path.chmod(0o755)
-        wal = Server()
-        wal.data.mkdir()
-        if os.geteuid() == 0:
-            os.chown(wal.data, 65534, 65534)
-        server = Server(home=folder).make(f"--waldir={wal.data}")
-        make_postgresql.also(server)
-        make_postgresql.also(wal)
-        server.start()
+    with small_postgresql(tmp_path, make_postgresql, 160) as (server, folder):
         server.rows("SELECT 1")  # the caches that a connection needs are written
         ballast = fill(folder)
         os.truncate(ballast, ballast.stat().st_size - (3 << 20))

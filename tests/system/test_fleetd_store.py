@@ -112,6 +112,21 @@ def fill(folder):
     return ballast
 
 
+@contextlib.contextmanager
+def small_postgresql(tmp_path, make_postgresql, mib):  # noqa: F811
+    """A server whose tables lie on a small disk, and its folder there. Its log of changes lies on the large one."""
+    with small_disk(tmp_path / "small", mib) as folder:
+        tmp_path.chmod(0o755)
+        wal = Server()
+        wal.data.mkdir()
+        if os.geteuid() == 0:
+            os.chown(wal.data, 65534, 65534)
+        server = Server(home=folder).make(f"--waldir={wal.data}")
+        make_postgresql.also(server)
+        make_postgresql.also(wal)
+        yield server.start(), folder
+
+
 def test_a_full_disk_below_sqlite(collect, tmp_path):  # noqa: F811
     with small_disk(tmp_path / "small", 24) as folder:
         c = collect(NODES, "--run-ms=0", "--runs=20", collector=[f"--state-dir={folder}/state"]).start()
@@ -138,16 +153,7 @@ def wait_all(server, collector):
 
 
 def test_a_full_disk_below_postgresql(collect, make_postgresql, tmp_path):  # noqa: F811
-    with small_disk(tmp_path / "small", 96) as folder:
-        tmp_path.chmod(0o755)
-        wal = Server()
-        wal.data.mkdir()
-        if os.geteuid() == 0:
-            os.chown(wal.data, 65534, 65534)
-        server = Server(home=folder).make(f"--waldir={wal.data}")
-        make_postgresql.also(server)
-        make_postgresql.also(wal)
-        server.start()
+    with small_postgresql(tmp_path, make_postgresql, 96) as (server, folder):
         c = collect(NODES, "--run-ms=0", "--runs=20", collector=[f"--store={server.uri}"]).start()
         c.wait_up(NODES)
         wait_runs(server, NODES * 40)

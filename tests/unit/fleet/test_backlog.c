@@ -15,8 +15,9 @@
 #include "fleet/collect/parts.h"
 #include "fleet/collect/poller.h"
 #include "nodes/announced.h"
+#include "tests/unit/fleet/wait.h"
 
-enum { LOOK_MS = 2, PIECE_BYTES = 1 << 16 };
+enum { PIECE_BYTES = 1 << 16 };
 
 // Nothing listens at port 1: a request fails at once.
 static const struct naming_node named[] = {
@@ -32,27 +33,8 @@ static struct fleetd_config config = {.store = "none",
                                       .node_timeout_s = 60};
 static struct loop *loop;
 static struct poller *poller;
-static struct loop_timer *look;
-static bool (*awaited)(void);
 static int64_t requests; // that were made before
 static struct err err;
-
-static void on_look(void *ctx, uint32_t events)
-{
-    (void)ctx;
-    (void)events;
-    if (awaited())
-        loop_stop(loop);
-    else
-        loop_timer_set(look, LOOK_MS);
-}
-
-static void run_until(bool (*holds)(void))
-{
-    awaited = holds;
-    loop_timer_set(look, 0);
-    loop_run(loop, &err);
-}
 
 static bool store_is_ready(void)
 {
@@ -85,10 +67,10 @@ static int64_t push_from(const char *node)
 
 static void test_room(void)
 {
-    run_until(store_is_ready);
+    run_until(loop, store_is_ready, &err);
     CHECK_INT(poller_set_nodes(poller, named, COUNT_OF(named), true, &err), 0, "nodes: %s",
               err.text);
-    run_until(node_was_contacted);
+    run_until(loop, node_was_contacted, &err);
     CHECK(poller_find(poller, "contacted")->failures > 0, "with room a node is contacted");
     CHECK(push_from("pushes1") > 0, "and a page is taken: %s", err.text);
     CHECK(push_from("pushes1") < 0 && err.code == ERR_CONFLICT, "one of a node: %s", err.text);
@@ -132,13 +114,13 @@ static void test_full(void)
     struct polled *n = poller_find_own(poller, "contacted");
     fill_backlog();
     requests = poller->totals.requests;
-    run_until(no_run_is_under_way);
+    run_until(loop, no_run_is_under_way, &err);
     CHECK_INT(poller->n_wholes, WHOLE_ROOM, "then no whole run is requested");
     CHECK(push_from("pushes2") < 0 && err.code == ERR_UNAVAILABLE &&
               strstr(err.text, "too many pages wait"),
           "no page is taken: %s", err.text);
     node_later(n, 0);
-    run_until(search_has_ended);
+    run_until(loop, search_has_ended, &err);
     CHECK_INT(poller->totals.requests, requests, "and no node is contacted");
 }
 
@@ -174,7 +156,7 @@ static void test_judging(void)
     CHECK(judging, "a judge: %s", err.text);
     if (judging) {
         test_marks(judging);
-        run_until(judging_has_failed);
+        run_until(loop, judging_has_failed, &err);
         CHECK_STR(judging_summary(judging).problem, "a judgement is too large",
                   "what does not end is not kept");
     }
@@ -241,8 +223,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--judge") == 0)
         return judge_too_much();
     loop = loop_new(&err);
-    look = loop ? loop_timer_new(loop, on_look, NULL, &err) : NULL;
-    poller = look ? poller_new(loop, &config, &err) : NULL;
+    poller = loop ? poller_new(loop, &config, &err) : NULL;
     struct campaigns *campaigns = poller ? campaigns_new(loop, &config, poller, &err) : NULL;
     CHECK(campaigns, "a poller, and campaigns: %s", err.text);
     if (!campaigns)
@@ -254,7 +235,6 @@ int main(int argc, char **argv)
     test_campaigns(campaigns);
     campaigns_free(campaigns);
     poller_free(poller);
-    loop_timer_free(look);
     loop_free(loop);
     return tap_done();
 }

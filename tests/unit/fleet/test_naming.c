@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "fleet/collect/naming.h"
 #include "model/nodeset.h"
+#include "tests/unit/fleet/wait.h"
 
 // What each source names: a large one, whose names come first, and two small ones.
 enum { SOURCES = 3, SMALL = 2 };
@@ -19,7 +20,6 @@ static const struct {
 
 #define MANY "file:/many"
 #define LONG "file:/long"
-enum { LOOK_MS = 2 };
 
 static struct err err;
 
@@ -89,17 +89,12 @@ static bool hear_too_much(void *ctx, const struct naming_node *nodes, int n, boo
     return true;
 }
 
-// The problem of a source is known when its process has ended.
 static const struct naming *large;
-static struct loop_timer *look;
 
-static void on_look(void *ctx, uint32_t events)
+// Known when the process of the source has ended.
+static bool source_has_problem(void)
 {
-    (void)events;
-    if (*naming_problem(large))
-        loop_stop(ctx);
-    else
-        loop_timer_set(look, LOOK_MS);
+    return *naming_problem(large);
 }
 
 static void test_too_large(const char *source, const char *said)
@@ -107,17 +102,14 @@ static void test_too_large(const char *source, const char *said)
     static struct fleetd_config config;
     struct loop *loop = loop_new(&err);
     snprintf(config.source, sizeof config.source, "%s", source);
-    look = loop ? loop_timer_new(loop, on_look, loop, &err) : NULL;
-    struct naming *naming = look ? naming_new(loop, &config, hear_too_much, loop, &err) : NULL;
+    struct naming *naming = loop ? naming_new(loop, &config, hear_too_much, loop, &err) : NULL;
     CHECK(naming, "a source: %s", err.text);
     if (naming) {
         large = naming;
-        loop_timer_set(look, 0);
-        loop_run(loop, &err);
+        run_until(loop, source_has_problem, &err);
         CHECK(strstr(naming_problem(naming), said), "%s: %s", source, naming_problem(naming));
     }
     naming_free(naming);
-    loop_timer_free(look);
     loop_free(loop);
 }
 
