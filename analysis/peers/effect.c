@@ -93,25 +93,29 @@ static double change_at(const struct effect_input *in, int node, int64_t cut, in
     return in->more ? -change : change;
 }
 
-// How far the nodes reach back for their runs: five of the usual intervals, at least five days.
-static int64_t reach_of(struct effect_work *w)
+// A node's usual interval; NaN: it has not two runs.
+static double interval_of(const int64_t *at, int runs)
 {
     int n = 0;
-    for (int i = 0; i < w->in->nodes; i++) {
-        const int64_t *at = w->in->at + (size_t)i * w->in->runs;
-        int64_t newest = -1, oldest = -1;
-        int runs = 0;
-        for (int r = 0; r < w->in->runs; r++)
-            if (at[r] >= 0) {
-                newest = newest < 0 ? at[r] : newest;
-                oldest = at[r];
-                runs++;
-            }
-        if (runs > 1)
-            w->scratch[n++] = (double)(newest - oldest) / (runs - 1);
+    while (n < runs && at[n] >= 0)
+        n++;
+    return n > 1 ? (double)(at[0] - at[n - 1]) / (n - 1) : NAN;
+}
+
+int effect_reach(int64_t *reach, const int64_t *at, int nodes, int runs, struct err *err)
+{
+    CLEANUP_MEM double *interval = calloc((size_t)nodes + 1, sizeof *interval);
+    int n = 0;
+    if (!interval)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", nodes);
+    for (int i = 0; i < nodes; i++) {
+        double usual = interval_of(at + (size_t)i * runs, runs);
+        if (!isnan(usual))
+            interval[n++] = usual;
     }
-    double interval = n ? middle_select(w->scratch, n) : 0;
-    return (int64_t)fmax(EFFECT_RUNS * interval * 1.2, EFFECT_RUNS * (double)DAY_MS);
+    double middle = n ? middle_select(interval, n) : 0;
+    *reach = (int64_t)fmax(EFFECT_RUNS * middle * 1.2, EFFECT_RUNS * (double)DAY_MS);
+    return 0;
 }
 
 static double deviation_of(const double *v, int n, double *scratch)
@@ -253,9 +257,8 @@ int effect_find(struct effect *out, const struct effect_input *in, struct err *e
                               .scratch = room + 2 * n,
                               .control = control};
     int n_waves = list_waves(in, waves, &made);
-    int64_t reach = reach_of(w);
     for (int i = 0; i < n_waves; i++)
-        add_wave(w, &waves[i], reach, &made);
+        add_wave(w, &waves[i], in->reach, &made);
     for (int i = 0; i < in->nodes; i++)
         made.controls += control[i];
     if (made.waves) {

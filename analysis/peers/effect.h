@@ -24,6 +24,7 @@ struct effect_input {
     const int *class;       // [node]: controls are of the treated nodes' class
     const int64_t *changed; // [node]: first run with the new set-up; 0: never changed; -1: it was
                             // never seen with the old one, so it is neither treated nor a control
+    int64_t reach;          // how far before and after a change runs count, in ms
     bool more;              // is better
 };
 
@@ -49,5 +50,8 @@ struct effect {
     int64_t first, last;    // changes
 };
 
+// A reach that fits these runs ([node][run], as in effect_input): five of the usual intervals, at
+// least five days. ERR_NO_MEMORY is the only error.
+int effect_reach(int64_t *reach, const int64_t *at, int nodes, int runs, struct err *err);
 // ERR_NO_MEMORY is the only error.
 int effect_find(struct effect *out, const struct effect_input *in, struct err *err);

@@ -240,56 +240,65 @@ static int find_together(const struct effect_search *s, struct fleet_effect *out
 
 // --- Metrics -----------------------------------------------------------------------------------
 
-// Probes of several classes with equal keys are one measurement.
-static void probe_key(const struct fleet_probe *p, const char *metric, char *key, size_t room)
-{
-    snprintf(key, room, "%d\n%s\n%s\n%s\n%s", p->metrics_version, p->benchmark, p->method,
-             p->variant, metric);
-}
-
 enum { PROBE_KEY_ROOM = 480 };
 
+// Probes of several classes with equal keys are one measurement.
+static void probe_key(const struct fleet_probe *p, char *key, size_t room)
+{
+    snprintf(key, room, "%d\n%s\n%s\n%s", p->metrics_version, p->benchmark, p->method, p->variant);
+}
+
+// One measurement's runs. Times are the same for all of its metrics, and are filled once.
 struct effect_arrays {
+    bool *probe; // [probe]: of the measurement
     float *v;
     int64_t *at;
     int runs;
+    int64_t reach;
 };
 
-static void fill_series(struct effect_arrays *a, const struct fleet_series *s, int column)
+static bool is_of(const struct effect_search *s, const struct effect_arrays *a,
+                  const struct fleet_series *one)
 {
-    float *v = a->v + (size_t)s->node * a->runs;
-    int64_t *at = a->at + (size_t)s->node * a->runs;
-    for (int r = 0; r < s->n; r++) {
-        v[r] = column < s->runs[r].n ? s->runs[r].v[column] : NAN;
-        at[r] = s->runs[r].measured_ms;
-    }
+    return a->probe[one->probe] && s->f->node[one->node].class == s->f->probe[one->probe].class;
 }
 
-static int metric_effect(const struct effect_search *s, struct effect_arrays *a, const char *key,
-                         const char *metric, struct fleet_effect_metric *out, struct err *err)
+static void fill_times(const struct effect_search *s, struct effect_arrays *a, const char *key)
 {
     const struct fleet *f = s->f;
+    size_t cells = (size_t)f->nodes.n * a->runs;
     char other[PROBE_KEY_ROOM];
-    for (size_t i = 0; i < (size_t)f->nodes.n * a->runs; i++) {
-        a->v[i] = NAN;
-        a->at[i] = -1;
-    }
     for (int p = 0; p < f->probes.n; p++) {
-        int column = interned_find(&f->probe[p].metrics, metric);
-        probe_key(&f->probe[p], metric, other, sizeof other);
-        if (column < 0 || strcmp(other, key) != 0)
-            continue;
-        for (int i = 0; i < f->n_series; i++)
-            if (f->one[i].probe == p && f->node[f->one[i].node].class == f->probe[p].class)
-                fill_series(a, &f->one[i], column);
+        probe_key(&f->probe[p], other, sizeof other);
+        a->probe[p] = strcmp(other, key) == 0;
     }
-    const struct effect_input in = {f->nodes.n, a->runs,    a->v,     a->at,
-                                    s->class,   s->changed, out->more};
-    return effect_find(&out->effect, &in, err);
+    for (size_t i = 0; i < cells; i++)
+        a->at[i] = -1;
+    for (int i = 0; i < f->n_series; i++)
+        for (int r = 0; r < f->one[i].n && is_of(s, a, &f->one[i]); r++)
+            a->at[(size_t)f->one[i].node * a->runs + r] = f->one[i].runs[r].measured_ms;
+}
+
+static void fill_values(const struct effect_search *s, struct effect_arrays *a, const char *metric)
+{
+    const struct fleet *f = s->f;
+    size_t cells = (size_t)f->nodes.n * a->runs;
+    int column = -1;
+    for (size_t i = 0; i < cells; i++)
+        a->v[i] = NAN;
+    for (int i = 0, probe = -1; i < f->n_series; i++) {
+        const struct fleet_series *one = &f->one[i];
+        float *v = a->v + (size_t)one->node * a->runs;
+        if (one->probe != probe)
+            column = interned_find(&f->probe[one->probe].metrics, metric);
+        probe = one->probe;
+        for (int r = 0; r < one->n && column >= 0 && is_of(s, a, one); r++)
+            v[r] = column < one->runs[r].n ? one->runs[r].v[column] : NAN;
+    }
 }
 
 static int add_metric_effect(const struct effect_search *s, struct effect_arrays *a, int probe,
-                             int column, const char *key, struct fleet_effect *out, struct err *err)
+                             int column, struct fleet_effect *out, struct err *err)
 {
     const struct fleet_probe *p = &s->f->probe[probe];
     struct fleet_effect_metric *more = realloc(out->list, (out->n + 1) * sizeof *more);
@@ -303,10 +312,35 @@ static int add_metric_effect(const struct effect_search *s, struct effect_arrays
                                       .variant = p->variant,
                                       .more = metric_more_is_better(p->units[column]),
                                       .q = NAN};
-    if (metric_effect(s, a, key, m->metric, m, err) < 0)
+    fill_values(s, a, m->metric);
+    const struct effect_input in = {s->f->nodes.n, a->runs,    a->v,     a->at,
+                                    s->class,      s->changed, a->reach, m->more};
+    if (effect_find(&m->effect, &in, err) < 0)
         return -1;
     out->n += m->effect.verdict != EFFECT_FEW_RUNS; // no node that changed has it
     return 0;
+}
+
+// The metrics of the measurement that `probe` is the first one of.
+static int add_measurement(const struct effect_search *s, struct effect_arrays *a, int probe,
+                           const char *key, struct fleet_effect *out, struct err *err)
+{
+    const struct fleet *f = s->f;
+    struct interned names = {0};
+    int rc = 0;
+    fill_times(s, a, key);
+    if (effect_reach(&a->reach, a->at, f->nodes.n, a->runs, err) < 0)
+        return -1;
+    for (int p = probe; p < f->probes.n && rc == 0; p++)
+        for (int m = 0; a->probe[p] && m < f->probe[p].metrics.n && rc == 0; m++) {
+            int before = names.n, at = interned_add(&names, f->probe[p].metrics.list[m], err);
+            if (at < 0)
+                rc = -1;
+            else if (at == before)
+                rc = add_metric_effect(s, a, p, m, out, err);
+        }
+    interned_fini(&names);
+    return rc;
 }
 
 static int find_metrics_of(const struct effect_search *s, struct effect_arrays *a,
@@ -315,15 +349,15 @@ static int find_metrics_of(const struct effect_search *s, struct effect_arrays *
     struct interned keys = {0};
     char key[PROBE_KEY_ROOM];
     int rc = 0;
-    for (int p = 0; p < s->f->probes.n && rc == 0; p++)
-        for (int m = 0; m < s->f->probe[p].metrics.n && rc == 0; m++) {
-            int before = keys.n;
-            probe_key(&s->f->probe[p], s->f->probe[p].metrics.list[m], key, sizeof key);
-            int at = interned_add(&keys, key, err);
-            rc = at < 0 ? -1 : 0;
-            if (at == before)
-                rc = add_metric_effect(s, a, p, m, key, out, err);
-        }
+    for (int p = 0; p < s->f->probes.n && rc == 0; p++) {
+        int before = keys.n;
+        probe_key(&s->f->probe[p], key, sizeof key);
+        int at = interned_add(&keys, key, err);
+        if (at < 0)
+            rc = -1;
+        else if (at == before)
+            rc = add_measurement(s, a, p, key, out, err);
+    }
     interned_fini(&keys);
     return rc;
 }
@@ -379,8 +413,9 @@ static int effect_make(struct effect_search *s, const char *from, const char *to
     size_t cells = (size_t)s->f->nodes.n * runs + 1;
     CLEANUP_MEM float *v = malloc(cells * sizeof *v);
     CLEANUP_MEM int64_t *at = malloc(cells * sizeof *at);
-    struct effect_arrays a = {v, at, runs};
-    if (!v || !at)
+    CLEANUP_MEM bool *probe = calloc(s->f->probes.n + 1, sizeof *probe);
+    struct effect_arrays a = {.probe = probe, .v = v, .at = at, .runs = runs};
+    if (!v || !at || !probe)
         return effect_no_memory(err);
     if (find_passages(s, err) < 0 || choose_change(s, from, to, &out->change, err) < 0)
         return -1;

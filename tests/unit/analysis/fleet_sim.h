@@ -226,8 +226,9 @@ static int sim_rollout(struct effect *e, const struct rollout *r, unsigned long 
             at[k] = (20000 + d) * day_ms + 3600000;
         }
     }
-    struct effect_input in = {r->nodes, r->days, v, at, class, changed, false};
-    int rc = effect_find(e, &in, NULL);
+    struct effect_input in = {r->nodes, r->days, v, at, class, changed, 0, false};
+    int rc = effect_reach(&in.reach, at, r->nodes, r->days, NULL);
+    rc = rc < 0 ? rc : effect_find(e, &in, NULL);
     free(v);
     free(at);
     free(changed);
