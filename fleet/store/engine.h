@@ -61,7 +61,7 @@ struct fleet_reading {
     int64_t seq;      // 0: all
     int newest;       // of each node and kind; 0: all
     bool own;         // only runs that succeeded and that the node measured itself
-    bool values_only; // lo and hi of rows are NULL
+    bool values_only; // lo and hi are NULL; arrival, received, seconds and label mean nothing
 };
 
 struct fleet_engine {

@@ -315,26 +315,37 @@ int pg_copy_end(struct pg *c, struct err *err)
     return PQputCopyEnd(c->conn, NULL) == 1 ? pg_copy_result(c, err) : pg_fail(c, NULL, err);
 }
 
-int pg_copy_out(struct pg *c, const char *sql,
-                int (*fn)(void *ctx, const unsigned char *bytes, size_t n, struct err *err),
-                void *ctx, struct err *err)
+// All rows are taken, also after an error: the connection is to be used again.
+static int pg_copy_rows(struct pg *c, int result,
+                        int (*fn)(void *ctx, const unsigned char *bytes, size_t n, struct err *err),
+                        void *ctx, struct err *err)
 {
-    if (pg_settle(c, err) < 0)
-        return -1;
-    CLEANUP_RESULT PGresult *r = PQexec(c->conn, sql);
     char *row = NULL;
-    int n, result = pg_check(c, r, PGRES_COPY_OUT, err);
-    if (result < 0)
-        return -1;
-    while ((n = PQgetCopyData(c->conn, &row, 0)) > 0) { // to its end, also after an error of fn
+    int n;
+    while ((n = PQgetCopyData(c->conn, &row, 0)) > 0) {
         if (result == 0)
             result = fn(ctx, (const unsigned char *)row, (size_t)n, err);
         PQfreemem(row);
     }
-    struct err own = {0};
-    if (n == -2)
-        return result < 0 ? -1 : pg_fail(c, NULL, err);
-    if (pg_copy_result(c, &own) < 0 && result == 0)
-        return err ? (*err = own, -1) : -1;
+    return n == -2 && result == 0 ? pg_fail(c, NULL, err) : result;
+}
+
+int pg_copy_out(struct pg *c, const char *sql,
+                int (*fn)(void *ctx, const unsigned char *bytes, size_t n, struct err *err),
+                void *ctx, struct err *err)
+{
+    int result = 0;
+    PGresult *r;
+    if (pg_settle(c, err) < 0)
+        return -1;
+    if (PQsendQuery(c->conn, sql) != 1)
+        return pg_fail(c, NULL, err);
+    while ((r = PQgetResult(c->conn))) { // two of each statement: that it begins, and that it ends
+        if (PQresultStatus(r) == PGRES_COPY_OUT)
+            result = pg_copy_rows(c, result, fn, ctx, err);
+        else if (result == 0)
+            result = pg_check(c, r, PGRES_COMMAND_OK, err);
+        PQclear(r);
+    }
     return result;
 }

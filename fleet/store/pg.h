@@ -33,7 +33,9 @@ int pg_settle(struct pg *c, struct err *err);
 int pg_copy_begin(struct pg *c, const char *sql, struct err *err);
 int pg_copy_bytes(struct pg *c, const unsigned char *bytes, size_t n, struct err *err);
 int pg_copy_end(struct pg *c, struct err *err);
-// COPY … TO STDOUT: fn gets what the server sends, a row or the frame's head or end at a time.
+// COPY … TO STDOUT, one or several in a text: fn gets what the server sends, a row or a frame's
+// head or end at a time. The server begins with the next statement while rows of one are taken.
+// After an error of fn all that is left of the text is read.
 int pg_copy_out(struct pg *c, const char *sql,
                 int (*fn)(void *ctx, const unsigned char *bytes, size_t n, struct err *err),
                 void *ctx, struct err *err);

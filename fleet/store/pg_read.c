@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // COPY gives rows in its binary form: https://www.postgresql.org/docs/15/sql-copy.html.
 //
-// The newest runs of each node and kind are looked for in stretches of months, the newest first, as
+// The server sorts by node alone, by one number: to sort by all columns took it a third of a
+// statement. The rows of a node are kept until the next node's come, and are sorted here.
+//
+// The newest runs of each node and kind are looked for in stretches of days, the newest first, as
 // far back as they are needed: one statement over all months would sort the whole history. `span`
 // names the months in which there are any. What a stretch gave is kept until all are read, because
 // a reader gets its rows node by node.
 #include "fleet/store/pg_read.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +24,20 @@
 #include "fleet/store/pg.h"
 #include "model/metric.h"
 
-enum { NODES_AT_ONCE = 512 }; // what is sorted or kept of them is some MB, and needs no disk
+enum {
+    NEWEST_AT_ONCE = 2048,
+    NODES_AT_ONCE = 512, // what is sorted or kept of them is some MB, and needs no disk
+    PARTS_AT_ONCE = 4,   // statements that are sent together: the server reads for the next one
+                         // while rows of this one are taken
+};
 static const char newest_first[] = "measured DESC, seq DESC, feed DESC";
+
+// A row as it came, and what rows are sorted by.
+struct kept_row {
+    int node, kind, feed;
+    int64_t measured, seq;
+    size_t at, n; // bytes
+};
 
 struct pg_reader {
     fleet_row_fn *fn;
@@ -31,7 +47,20 @@ struct pg_reader {
     bool arrivals;                 // the feed's history follows each row
     float values[3 * METRICS_MAX]; // of the row that is read
     char label[RUN_LABEL_MAX + 1], history[40];
+    struct kept_row *kept; // owned
+    int n_kept, kept_room;
+    struct buf bytes; // of those
 };
+
+static void reader_free(struct pg_reader **r)
+{
+    if (*r) {
+        free((*r)->kept);
+        buf_free(&(*r)->bytes);
+    }
+    free(*r);
+}
+#define CLEANUP_READER CLEANUP(reader_free)
 
 static struct pg_reader *reader_new(const struct fleet_reading *r, fleet_row_fn *fn, void *ctx,
                                     struct err *err)
@@ -134,12 +163,12 @@ static void next_row(struct pg_reader *r, struct fleet_row *row)
     row->node = (int)field_number(r, 0);
     row->kind = (int)field_number(r, 0);
     row->at_ms = next_time(r);
+    row->seq = field_number(r, 0);
+    row->feed = (int)field_number(r, 0);
     row->received_ms = next_time(r);
     row->finished_ms = next_time(r);
-    row->seq = field_number(r, 0);
     row->run = field_number(r, 0);
     row->seconds = next_double(r);
-    row->feed = (int)field_number(r, 0);
     row->machine = (int)field_number(r, 0);
     row->state = (int)field_number(r, 0);
     row->flags = (int)field_number(r, 0);
@@ -171,8 +200,10 @@ static int row_begin(struct pg_reader *r, const unsigned char *bytes, size_t n, 
         return 0;
     int columns = (int16_t)(r->at[0] << 8 | r->at[1]);
     r->at += 2;
-    if (columns == -1)
+    if (columns == -1) {
+        r->headed = false; // another statement's rows may follow
         return 0;
+    }
     return columns == PG_RUN_COLUMNS + r->arrivals ? 1 : row_form(err);
 }
 
@@ -187,6 +218,103 @@ static int row_message(void *ctx, const unsigned char *bytes, size_t n, struct e
 {
     int there = row_begin(ctx, bytes, n, err);
     return there > 0 ? row_give(ctx, err) : there;
+}
+
+// ---- Rows that are kept until they are sorted
+
+static int no_memory_to_keep(struct err *err)
+{
+    return err_set(err, ERR_NO_MEMORY, "", "no memory for the runs of a node");
+}
+
+static int read_room(void *list, int *room, int n, size_t bytes, struct err *err)
+{
+    enum { FIRST_ROOM = 1024 };
+    if (n < *room)
+        return 0;
+    int more = *room ? 2 * *room : FIRST_ROOM;
+    void *made = realloc(*(void **)list, (size_t)more * bytes);
+    if (!made)
+        return no_memory_to_keep(err);
+    *(void **)list = made;
+    *room = more;
+    return 0;
+}
+
+// The row that begins at r->at. Its first columns are those that rows are sorted by, and never
+// NULL, so that their places are known.
+static int row_key(const struct pg_reader *r, struct kept_row *key, struct err *err)
+{
+    enum { NODE_AT = 4, KIND_AT = 12, MEASURED_AT = 20, SEQ_AT = 32, FEED_AT = 44, KEY_BYTES = 48 };
+    if (r->end - r->at < KEY_BYTES)
+        return row_form(err);
+    *key = (struct kept_row){.node = (int)unpack_u32(r->at + NODE_AT),
+                             .kind = (int)unpack_u32(r->at + KIND_AT),
+                             .feed = (int)unpack_u32(r->at + FEED_AT),
+                             .measured = (int64_t)unpack_u64(r->at + MEASURED_AT),
+                             .seq = (int64_t)unpack_u64(r->at + SEQ_AT),
+                             .n = (size_t)(r->end - r->at)};
+    return 0;
+}
+
+static int row_keep(struct pg_reader *r, const struct kept_row *key, struct err *err)
+{
+    if (read_room(&r->kept, &r->kept_room, r->n_kept, sizeof *r->kept, err) < 0)
+        return -1;
+    r->kept[r->n_kept] = *key;
+    r->kept[r->n_kept++].at = r->bytes.len;
+    buf_add(&r->bytes, r->at, key->n);
+    return buf_ok(&r->bytes) ? 0 : no_memory_to_keep(err);
+}
+
+// As a reading wants them: by node and kind, the newest first.
+static int reading_order(const void *a, const void *b)
+{
+    const struct kept_row *p = a, *q = b;
+    if (p->node != q->node)
+        return p->node < q->node ? -1 : 1;
+    if (p->kind != q->kind)
+        return p->kind < q->kind ? -1 : 1;
+    if (p->measured != q->measured)
+        return p->measured > q->measured ? -1 : 1;
+    if (p->seq != q->seq)
+        return p->seq > q->seq ? -1 : 1;
+    return (p->feed < q->feed) - (p->feed > q->feed);
+}
+
+static int kept_give(struct pg_reader *r, struct err *err)
+{
+    if (r->n_kept)
+        qsort(r->kept, r->n_kept, sizeof *r->kept, reading_order);
+    for (int i = 0; i < r->n_kept; i++) {
+        r->at = (const unsigned char *)r->bytes.data + r->kept[i].at;
+        r->end = r->at + r->kept[i].n;
+        if (row_give(r, err) < 0)
+            return -1;
+    }
+    r->n_kept = 0;
+    buf_reset(&r->bytes);
+    return 0;
+}
+
+// Rows come by node.
+static int node_message(void *ctx, const unsigned char *bytes, size_t n, struct err *err)
+{
+    struct pg_reader *r = ctx;
+    struct kept_row key;
+    int there = row_begin(r, bytes, n, err);
+    if (there <= 0)
+        return there;
+    if (row_key(r, &key, err) < 0)
+        return -1;
+    if (r->n_kept && r->kept[0].node != key.node) {
+        const unsigned char *at = r->at, *end = r->end;
+        if (kept_give(r, err) < 0)
+            return -1;
+        r->at = at;
+        r->end = end;
+    }
+    return row_keep(r, &key, err);
 }
 
 // ---- Statements
@@ -211,9 +339,13 @@ void pg_sql_time(struct buf *sql, const char *test, int64_t ms)
     buf_fmt(sql, " AND measured %s '%s'", test, text);
 }
 
-static const char *sql_ends(const struct fleet_reading *r)
+// In the order of the row's fields. What is not wanted is not sent.
+static const char *sql_columns(const struct fleet_reading *r)
 {
-    return r->values_only ? "v, NULL::bytea" : PG_RUN_ENDS;
+    return r->values_only
+               ? "node, kind, measured, seq, feed, NULL::timestamptz, finished, run, NULL::float8, "
+                 "machine, state, flags, disturbed, NULL::text, NULL::bigint, v, NULL::bytea"
+               : PG_RUN_HEAD ", " PG_RUN_ENDS;
 }
 
 // What of a node is wanted, but for its number.
@@ -237,36 +369,37 @@ static int sql_copy(struct pg *c, const struct buf *sql,
                        : err_set(err, ERR_NO_MEMORY, "", "no memory to read");
 }
 
-// Nodes first to last.
-static int read_part(struct pg *c, const struct fleet_reading *r, int first, int last,
-                     struct pg_reader *to, struct err *err)
+static void sql_part(struct buf *sql, const struct fleet_reading *r, int first, int last)
 {
-    CLEANUP_BUF struct buf sql = BUF_INIT;
-    buf_fmt(&sql, "COPY (SELECT " PG_RUN_HEAD ", %s FROM run WHERE node BETWEEN %d AND %d",
-            sql_ends(r), first, last);
-    sql_numbers(&sql, "node", r->nodes, first, last);
-    sql_wanted(&sql, r);
-    buf_fmt(&sql, " ORDER BY node, kind, %s) TO STDOUT (FORMAT binary)", newest_first);
-    to->headed = false;
-    return sql_copy(c, &sql, row_message, to, err);
+    buf_fmt(sql, "COPY (SELECT %s FROM run WHERE node BETWEEN %d AND %d", sql_columns(r), first,
+            last);
+    sql_numbers(sql, "node", r->nodes, first, last);
+    sql_wanted(sql, r);
+    buf_str(sql, " ORDER BY node) TO STDOUT (FORMAT binary);");
 }
 
 static int read_all(struct pg *c, const struct fleet_reading *r, struct pg_reader *to,
                     struct err *err)
 {
-    for (int first = r->first; first <= r->last; first += NODES_AT_ONCE) {
-        int last = r->last - first < NODES_AT_ONCE ? r->last : first + NODES_AT_ONCE - 1;
-        if (read_part(c, r, first, last, to, err) < 0)
+    CLEANUP_BUF struct buf sql = BUF_INIT;
+    for (int first = r->first; first <= r->last;) {
+        buf_reset(&sql);
+        for (int part = 0; part < PARTS_AT_ONCE && first <= r->last; part++) {
+            int last = r->last - first < NODES_AT_ONCE ? r->last : first + NODES_AT_ONCE - 1;
+            sql_part(&sql, r, first, last);
+            first = last + 1;
+        }
+        if (sql_copy(c, &sql, node_message, to, err) < 0)
             return -1;
     }
-    return 0;
+    return kept_give(to, err);
 }
 
 int pg_read_arrivals(struct pg *c, int64_t after, int64_t until, fleet_row_fn *fn, void *ctx,
                      struct err *err)
 {
     CLEANUP_BUF struct buf sql = BUF_INIT;
-    CLEANUP_MEM struct pg_reader *to = reader_new(&(struct fleet_reading){0}, fn, ctx, err);
+    CLEANUP_READER struct pg_reader *to = reader_new(&(struct fleet_reading){0}, fn, ctx, err);
     if (!to)
         return -1;
     to->arrivals = true;
@@ -287,40 +420,17 @@ struct newest {
         int node, kind;
         int first, last; // months that have runs
         int need;        // runs that are not here yet
-        int head, tail;  // of its rows; -1: none
     } * pairs;           // by node and kind; owned
     int n_pairs, pairs_room;
-    struct newest_row {
-        size_t at; // in `bytes`
-        size_t n;
-        int next; // of the pair, older; -1: none
-    } * rows;     // owned
-    int n_rows, rows_room;
-    struct buf bytes; // of the rows
-    int at;           // the pair of the row before
-    bool *kinds;      // [number - 1]: those of a statement; owned
+    int64_t end_ms; // when the newest runs were measured; 0: not looked up
+    int at;         // the pair of the row before
+    bool *kinds;    // [number - 1]: those of a statement; owned
 };
 
 static void newest_runs_fini(struct newest *w)
 {
     free(w->pairs);
-    free(w->rows);
     free(w->kinds);
-    buf_free(&w->bytes);
-}
-
-static int newest_room(void *list, int *room, int n, size_t bytes, struct err *err)
-{
-    enum { FIRST_ROOM = 1024 };
-    if (n < *room)
-        return 0;
-    int more = *room ? 2 * *room : FIRST_ROOM;
-    void *made = realloc(*(void **)list, (size_t)more * bytes);
-    if (!made)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for the newest runs");
-    *(void **)list = made;
-    *room = more;
-    return 0;
 }
 
 static int newest_pair(void *ctx, const struct fleet_cell *row, struct err *err)
@@ -332,15 +442,13 @@ static int newest_pair(void *ctx, const struct fleet_cell *row, struct err *err)
         return 0;
     if (kind < 1 || kind > r->n_kinds || (r->kind && !r->kind[kind - 1]))
         return 0;
-    if (newest_room(&w->pairs, &w->pairs_room, w->n_pairs, sizeof *w->pairs, err) < 0)
+    if (read_room(&w->pairs, &w->pairs_room, w->n_pairs, sizeof *w->pairs, err) < 0)
         return -1;
     w->pairs[w->n_pairs++] = (struct newest_pair){.node = node,
                                                   .kind = kind,
                                                   .first = (int)row[2].i,
                                                   .last = (int)row[3].i,
-                                                  .need = r->newest,
-                                                  .head = -1,
-                                                  .tail = -1};
+                                                  .need = r->newest};
     return 0;
 }
 
@@ -350,104 +458,125 @@ static bool pair_wants(const struct newest_pair *p, int low, int high)
     return p->need && p->first <= high && low <= p->last;
 }
 
-// A row begins with its node and its kind, and rows come in the order of the pairs.
+// Rows come in the order of the pairs, the newest first.
 static int newest_message(void *ctx, const unsigned char *bytes, size_t n, struct err *err)
 {
-    enum { NODE_AT = 4, KIND_AT = 12, BEGIN = 16 };
     struct newest *w = ctx;
+    struct kept_row key;
     int there = row_begin(w->to, bytes, n, err);
-    const unsigned char *row = w->to->at;
     if (there <= 0)
         return there;
-    if (w->to->end - row < BEGIN)
-        return row_form(err);
-    int node = (int)unpack_u32(row + NODE_AT), kind = (int)unpack_u32(row + KIND_AT);
-    while (w->at < w->n_pairs && (w->pairs[w->at].node < node ||
-                                  (w->pairs[w->at].node == node && w->pairs[w->at].kind < kind)))
+    if (row_key(w->to, &key, err) < 0)
+        return -1;
+    while (w->at < w->n_pairs &&
+           (w->pairs[w->at].node < key.node ||
+            (w->pairs[w->at].node == key.node && w->pairs[w->at].kind < key.kind)))
         w->at++;
     struct newest_pair *p = w->at < w->n_pairs ? &w->pairs[w->at] : NULL;
-    if (!p || p->node != node || p->kind != kind || !p->need)
+    if (!p || p->node != key.node || p->kind != key.kind || !p->need)
         return 0;
-    if (newest_room(&w->rows, &w->rows_room, w->n_rows, sizeof *w->rows, err) < 0)
-        return -1;
-    *(p->tail < 0 ? &p->head : &w->rows[p->tail].next) = w->n_rows;
-    p->tail = w->n_rows;
     p->need--;
-    w->rows[w->n_rows++] =
-        (struct newest_row){.at = w->bytes.len, .n = (size_t)(w->to->end - row), .next = -1};
-    buf_add(&w->bytes, row, (size_t)(w->to->end - row));
-    return buf_ok(&w->bytes) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for the newest runs");
+    return row_keep(w->to, &key, err);
 }
 
-// " AND node IN (…)": those that need runs of these months. Their kinds become flags, and *most is
-// how many runs of a kind are needed. False: none.
+// " AND node …": those that need runs of these months. Their kinds become flags, and *most is how
+// many runs of a kind are needed. False: none.
 static bool newest_nodes(struct newest *w, int low, int high, struct buf *sql, int *most)
 {
-    int before = 0;
+    int first = 0, before = 0, n = 0;
     *most = 0;
     memset(w->kinds, 0, (size_t)w->r->n_kinds * sizeof *w->kinds);
     for (int i = 0; i < w->n_pairs; i++) {
         const struct newest_pair *p = &w->pairs[i];
         if (!pair_wants(p, low, high))
             continue;
-        if (p->node != before)
-            buf_fmt(sql, before ? ",%d" : " AND node IN (%d", p->node);
+        if (p->node != before) {
+            buf_fmt(sql, n++ ? ",%d" : " AND node IN (%d", p->node);
+            first = first ? first : p->node;
+        }
         before = p->node;
         w->kinds[p->kind - 1] = true;
         *most = p->need > *most ? p->need : *most;
     }
-    if (before)
+    if (n == before - first + 1) { // an index takes a range in one step
+        buf_reset(sql);
+        buf_fmt(sql, " AND node BETWEEN %d AND %d", first, before);
+    } else if (n) {
         buf_char(sql, ')');
-    return before != 0;
+    }
+    return n > 0;
 }
 
-// The months low to high. Those before PG_FIRST_MONTH are one: run_older.
-static int newest_stretch(struct newest *w, struct pg *c, int low, int high, struct err *err)
+// Measured in [low, high), in months from `from` to `to`. low 0: also all that is older.
+static int newest_stretch(struct newest *w, struct pg *c, int64_t low_ms, int64_t high_ms,
+                          struct err *err)
 {
     const struct fleet_reading *r = w->r;
     CLEANUP_BUF struct buf sql = BUF_INIT, nodes = BUF_INIT;
-    int most;
+    int most, low = low_ms ? month_of(low_ms) : PG_FIRST_MONTH - 1,
+              high = high_ms == INT64_MAX ? INT_MAX : month_of(high_ms - 1);
     if (!newest_nodes(w, low, high, &nodes, &most))
         return 0;
     buf_fmt(&sql,
-            "COPY (SELECT " PG_RUN_HEAD ", %s FROM (SELECT " PG_RUN_HEAD ", " PG_RUN_ENDS
+            "COPY (SELECT %s FROM (SELECT " PG_RUN_HEAD ", " PG_RUN_ENDS
             ", row_number() OVER (PARTITION BY node, kind ORDER BY %s) AS place FROM run "
             "WHERE true%s",
-            sql_ends(r), newest_first, buf_text(&nodes));
+            sql_columns(r), newest_first, buf_text(&nodes));
     sql_numbers(&sql, "kind", w->kinds, 1, r->n_kinds);
     sql_wanted(&sql, r);
-    pg_sql_time(&sql, ">=", low < PG_FIRST_MONTH ? 0 : month_begin_ms(low));
-    pg_sql_time(&sql, "<", month_begin_ms(high + 1));
+    pg_sql_time(&sql, ">=", low_ms);
+    pg_sql_time(&sql, "<", high_ms);
     buf_fmt(&sql, ") AS r WHERE place <= %d ORDER BY node, kind, %s) TO STDOUT (FORMAT binary)",
             most, newest_first);
-    w->to->headed = false;
     w->at = 0;
     return sql_copy(c, &sql, newest_message, w, err);
 }
 
-// The first two stretches are a month, where most fleets have what is needed. The others get twice
-// as long each, so that a run of years ago is found in a few steps.
-static int newest_stretches(struct newest *w, struct pg *c, int from, int to, struct err *err)
+static int newest_time(void *ctx, const struct fleet_cell *row, struct err *err)
 {
-    enum { SHORT = 2 };
-    for (int high = to, length = 1, n = 0; high >= from; high -= length) {
-        length = n++ < SHORT ? 1 : 2 * length;
-        int low = high - length + 1 > from ? high - length + 1 : from;
-        if (newest_stretch(w, c, low, high, err) < 0)
-            return -1;
-    }
+    (void)err;
+    *(int64_t *)ctx = row[0].type == CELL_NULL ? 0 : row[0].i;
     return 0;
 }
 
-static int newest_give(struct newest *w, struct err *err)
+// Where stretches begin: near the newest run, by a sample of the newest month's blocks. It decides
+// how much is read, and not what is found: the first stretch has no end.
+static int newest_end(struct newest *w, struct pg *c, int month, struct err *err)
 {
-    for (int i = 0; i < w->n_pairs; i++)
-        for (int at = w->pairs[i].head; at >= 0; at = w->rows[at].next) {
-            w->to->at = (const unsigned char *)w->bytes.data + w->rows[at].at;
-            w->to->end = w->to->at + w->rows[at].n;
-            if (row_give(w->to, err) < 0)
-                return -1;
-        }
+    CLEANUP_BUF struct buf sql = BUF_INIT;
+    if (w->end_ms)
+        return 0;
+    buf_str(&sql, "SELECT CAST(extract(epoch FROM max(measured)) AS bigint) * 1000 "
+                  "FROM run TABLESAMPLE SYSTEM (1) WHERE true");
+    pg_sql_time(&sql, ">=", month < PG_FIRST_MONTH ? 0 : month_begin_ms(month));
+    pg_sql_time(&sql, "<", month_begin_ms(month + 1));
+    if (!buf_ok(&sql))
+        return no_memory_to_keep(err);
+    if (pg_query(c, buf_text(&sql), NULL, 0, newest_time, &w->end_ms, NULL, err) < 0)
+        return -1;
+    if (!w->end_ms)
+        w->end_ms = month_begin_ms(month + 1);
+    return 0;
+}
+
+// A node that measures once a day has what is needed in the first stretch. Each of the others is
+// twice as long as the one before, so that a run of years ago is found in a few steps.
+static int newest_stretches(struct newest *w, struct pg *c, int from, int to, struct err *err)
+{
+    enum { DAY_MS = 86400000 };
+    int64_t first = from < PG_FIRST_MONTH ? 0 : month_begin_ms(from), high = INT64_MAX, low;
+    if (newest_end(w, c, to, err) < 0)
+        return -1;
+    first = w->r->since_ms > first ? w->r->since_ms : first;
+    low = w->end_ms < month_begin_ms(to + 1) ? w->end_ms : month_begin_ms(to + 1);
+    for (int64_t length = (w->r->newest + 1) * (int64_t)DAY_MS; high > first; length *= 2) {
+        low = low - length > first ? low - length : first;
+        if (low < month_begin_ms(PG_FIRST_MONTH))
+            low = 0;
+        if (newest_stretch(w, c, low, high, err) < 0)
+            return -1;
+        high = low;
+    }
     return 0;
 }
 
@@ -456,8 +585,7 @@ static int newest_part(struct newest *w, struct pg *c, int first, int last, stru
 {
     const struct fleet_cell in[] = {CELL_I(first), CELL_I(last), CELL_I(w->r->class)};
     int from = 0, to = -1;
-    w->n_pairs = w->n_rows = 0;
-    buf_reset(&w->bytes);
+    w->n_pairs = 0;
     if (pg_query(c,
                  "SELECT node, kind, min(first_month), max(last_month) FROM span "
                  "WHERE node BETWEEN $1 AND $2 AND (CAST($3 AS int) = 0 OR class = $3) "
@@ -471,7 +599,9 @@ static int newest_part(struct newest *w, struct pg *c, int first, int last, stru
         from = i == 0 || p->first < from ? p->first : from;
         to = p->last > to ? p->last : to;
     }
-    return newest_stretches(w, c, from, to, err) < 0 ? -1 : newest_give(w, err);
+    if (w->n_pairs && newest_stretches(w, c, from, to, err) < 0)
+        return -1;
+    return kept_give(w->to, err);
 }
 
 static int read_newest(struct pg *c, const struct fleet_reading *r, struct pg_reader *to,
@@ -481,8 +611,8 @@ static int read_newest(struct pg *c, const struct fleet_reading *r, struct pg_re
     w.kinds = calloc((size_t)r->n_kinds + 1, sizeof *w.kinds);
     if (!w.kinds)
         return err_set(err, ERR_NO_MEMORY, "", "no memory to read");
-    for (int first = r->first; first <= r->last; first += NODES_AT_ONCE) {
-        int last = r->last - first < NODES_AT_ONCE ? r->last : first + NODES_AT_ONCE - 1;
+    for (int first = r->first; first <= r->last; first += NEWEST_AT_ONCE) {
+        int last = r->last - first < NEWEST_AT_ONCE ? r->last : first + NEWEST_AT_ONCE - 1;
         if (newest_part(&w, c, first, last, err) < 0)
             return -1;
     }
@@ -492,7 +622,7 @@ static int read_newest(struct pg *c, const struct fleet_reading *r, struct pg_re
 int pg_read_runs(struct pg *c, const struct fleet_reading *r, fleet_row_fn *fn, void *ctx,
                  struct err *err)
 {
-    CLEANUP_MEM struct pg_reader *to = reader_new(r, fn, ctx, err);
+    CLEANUP_READER struct pg_reader *to = reader_new(r, fn, ctx, err);
     if (!to)
         return -1;
     return r->newest ? read_newest(c, r, to, err) : read_all(c, r, to, err);

@@ -7,9 +7,10 @@
 
 struct pg;
 
-// The order of the fields on the wire. That of the columns (schema/fleet/pg) differs.
+// The order of the fields on the wire, those that rows are sorted by first. That of the columns
+// (schema/fleet/pg) differs.
 #define PG_RUN_HEAD                                                                                \
-    "node, kind, measured, received, finished, seq, run, seconds, feed, machine, state, flags, "   \
+    "node, kind, measured, seq, feed, received, finished, run, seconds, machine, state, flags, "   \
     "disturbed, label, arrival"
 #define PG_RUN_ENDS "v, w"
 enum {

@@ -375,15 +375,15 @@ static void copy_row(struct pgx *p, const struct fleet_row *r)
     field_i4(p, r->node);
     field_i4(p, r->kind);
     field_time(p, r->at_ms);
+    field_i8(p, r->seq);
+    field_i4(p, r->feed);
     field_time(p, r->received_ms);
     if (r->finished_ms)
         field_time(p, r->finished_ms);
     else
         put_i4(p, -1);
-    field_i8(p, r->seq);
     field_i8(p, r->run);
     field_double(p, r->seconds);
-    field_i4(p, r->feed);
     field_i4(p, r->machine);
     field_i2(p, r->state);
     field_i2(p, r->flags);

@@ -17,6 +17,7 @@ struct window_page {
     int node;   // 0: none yet
     bool ended; // fn wants no more
     struct summary_page page;
+    bool values_only;
     int room;      // runs
     float *values; // of all runs; owned
     size_t n_values, values_room;
@@ -162,7 +163,12 @@ static int window_row(void *ctx, const struct fleet_row *row, struct err *err)
     }
     w->at[w->page.n_runs] = w->n_values;
     w->n_values += 3 * row->n;
-    summary_of(b, row, &w->page.runs[w->page.n_runs++]);
+    struct summary *run = &w->page.runs[w->page.n_runs++];
+    summary_of(b, row, run);
+    if (w->values_only) {
+        run->duration_s = NAN;
+        run->label[0] = '\0';
+    }
     return 0;
 }
 
@@ -291,7 +297,8 @@ int fleet_store_window(struct fleet_store *s, const struct fleet_window *w,
                        int (*fn)(void *ctx, const struct summary_page *page, struct err *err),
                        void *ctx, struct err *err)
 {
-    struct window_page page CLEANUP(window_page_fini) = {.store = s, .fn = fn, .ctx = ctx};
+    struct window_page page CLEANUP(window_page_fini) = {
+        .store = s, .fn = fn, .ctx = ctx, .values_only = w->values_only};
     if (fleet_begin(s, err) < 0)
         return -1;
     return fleet_end(s, window_read(s, w, &page, err), err);

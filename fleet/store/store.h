@@ -188,9 +188,9 @@ struct fleet_window {
     int64_t seq;                               // only runs of this number in their feed; 0: all
     int newest;                                // of each node and kind of run; 0: all
     bool own;                                  // only runs that succeeded, of the node itself
-    bool values_only;                          // their intervals are not known (NaN)
-    int after;                                 // only nodes with a higher number
-    bool partial;                              // fn will end it early: few nodes are read at once
+    bool values_only; // without intervals and durations (NaN), and without labels
+    int after;        // only nodes with a higher number
+    bool partial;     // fn will end it early: few nodes are read at once
 };
 // One page per node, in order of their numbers; runs by kind, the newest first. `layouts` of the
 // page are those of the whole store, `next` is the node's number, `last` that of the last node. The
