@@ -4,6 +4,8 @@
 
 usage: collector.py BUILD [--nodes=1000,10000] [--runs=1] [--seconds=10] [--store=WHERE]
 
+WHERE is an empty database, for one number of nodes.
+
 Virtual nodes run on the same machine, so their time is in the figures. Runs are per benchmark, of which there are two.
 A sweep is the time in which every node is contacted once, while the collector has nothing else to wait for.
 """
@@ -155,6 +157,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--store", default="")
     args = parser.parse_args()
+    if args.store and len(args.nodes) > 1:
+        parser.error("--store: one database holds one fleet, so --nodes takes one number")
     for nodes in args.nodes:
         figures(args, os.path.abspath(args.build), nodes)
 

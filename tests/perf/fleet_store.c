@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures, not assertions: what a fleet's store takes, on SQLite (a path) or PostgreSQL (a URI);
-// the database must be empty. A fleet of NODES nodes is swept DAYS times with a new run each, in
-// transactions of 500 nodes; then nodes come with five years of daily runs, in pages of 100.
-// Goals: 15,000 runs/s of such pages with SQLite, 20,000 with PostgreSQL; 450 bytes a run of 30
-// metrics; five years of a metric in 30 ms; the effect of a rollout over 60 days in 2 s; 800 whole
-// runs/s of 8 ranks and 15 sizes; a verdict anew in 400 ms. Four of five nodes change their set-up,
-// in eight waves over the middle of the sweeps.
-// With YEARS, all nodes have daily runs of so many years instead, which come day by day (or in
-// pages of RUNS), and are read. That takes minutes, and 7 GB for 10,000 nodes and 5 years. The same
-// command once more reads them again, and deletes all but the last year. usage: fleet_store WHERE
-// [NODES [DAYS [YEARS [RUNS]]]]
+// the database must be empty, or is one that this program has filled, which is read again. A fleet
+// of NODES nodes is swept DAYS times with a new run each, in transactions of 500 nodes; then nodes
+// come with five years of daily runs, in pages of 100. Goals: 15,000 runs/s of such pages with
+// SQLite, 20,000 with PostgreSQL; 450 bytes a run of 30 metrics; five years of a metric in 30 ms;
+// the effect of a rollout over 60 days in 2 s; 800 whole runs/s of 8 ranks and 15 sizes; a verdict
+// anew in 400 ms. Four of five nodes change their set-up, in eight waves over the middle of the
+// sweeps. With YEARS, all nodes have daily runs of so many years instead, which come day by day (or
+// in pages of RUNS), and are read. That takes minutes, and 7 GB for 10,000 nodes and 5 years. The
+// same command once more also deletes all but the last year. usage: fleet_store WHERE [NODES [DAYS
+// [YEARS [RUNS]]]]
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -498,6 +498,7 @@ static void figure_feed(void)
         slowest = fmax(slowest, now_ms() - page);
     } while (a.next < a.last);
     double all = now_ms() - start;
+    int runs = n;
     for (int i = 0; i < TURNS; i++) {
         start = now_ms();
         a.after = a.last - 1;
@@ -507,21 +508,24 @@ static void figure_feed(void)
     }
     printf("own feed: %d runs in pages of %d: %.0f runs/s, slowest page %.1f ms; the newest run "
            "%.1f ms\n",
-           n - TURNS, LIMIT, (n - TURNS) / all * 1e3, slowest, middle_of(took, TURNS));
+           runs, LIMIT, runs / all * 1e3, slowest, middle_of(took, TURNS));
 }
 
 static void figures_of_days(int nodes, const struct fleet_store_size *before)
 {
-    figure_sweeps(nodes, sweep_days);
-    figure_history(nodes);
-    figure_bytes(before);
+    const struct fleet_store_size empty = {0};
+    if (!before->runs) {
+        figure_sweeps(nodes, sweep_days);
+        figure_history(nodes);
+        figure_wholes(nodes);
+    }
+    figure_bytes(before->runs ? &empty : before);
     figure_window();
     figure_verdicts();
     figure_series(nodes);
     figure_rollouts();
     figure_effect(sweep_days);
     figure_feed();
-    figure_wholes(nodes);
 }
 
 static void figures_of_years(int nodes, int runs, const struct fleet_store_size *before)
