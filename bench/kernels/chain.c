@@ -42,13 +42,22 @@ static uint64_t position_of(const struct chain *c, const void *link)
 
 void chain_load_before(const struct chain *c, const void *link, uint64_t n)
 {
-    uint64_t first = (position_of(c, link) + c->links - n) % c->links;
-    uint64_t begin = first - first % c->block, in_block = first - begin;
-    for (; n; n--) {
-        (void)*(void *volatile *)chain_link(c, begin + perm_at(&c->order, in_block));
-        if (++in_block < c->block)
+    uint64_t next[PERM_BLOCK], first = (position_of(c, link) + c->links - n) % c->links;
+    uint64_t begin = first - first % c->block, at = first - begin;
+    while (n) {
+        uint64_t left = c->block - at < n ? c->block - at : n;
+        uint64_t count = left < PERM_BLOCK ? 1 : PERM_BLOCK;
+        if (count == PERM_BLOCK)
+            perm_at_block(&c->order, at, next);
+        else
+            next[0] = perm_at(&c->order, at);
+        for (uint64_t i = 0; i < count; i++)
+            (void)*(void *volatile *)chain_link(c, begin + next[i]);
+        n -= count;
+        at += count;
+        if (at < c->block)
             continue;
-        in_block = 0;
+        at = 0;
         begin = begin + c->block < c->links ? begin + c->block : 0;
     }
 }

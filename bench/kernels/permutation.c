@@ -98,9 +98,20 @@ struct perm32 {
 
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE void backward_block(const struct perm32 *q, uint32_t *restrict y)
+INLINE struct perm32 constants_of(const struct perm *p)
 {
-    for (int i = 0; i < PERM_BLOCK; i++) {
+    struct perm32 q = {.mask = (uint32_t)p->mask, .shift = p->shift};
+    for (int r = 0; r < PERM_ROUNDS; r++) {
+        q.mul[r] = (uint32_t)p->round[r].mul;
+        q.inverse[r] = (uint32_t)p->round[r].inverse;
+        q.add[r] = (uint32_t)p->round[r].add;
+    }
+    return q;
+}
+
+INLINE void backward_block(const struct perm32 *q, uint32_t *restrict y, int n)
+{
+    for (int i = 0; i < n; i++) {
         uint32_t v = y[i];
 #pragma GCC unroll 4
         for (int r = PERM_ROUNDS - 1; r >= 0; r--) {
@@ -111,9 +122,9 @@ INLINE void backward_block(const struct perm32 *q, uint32_t *restrict y)
     }
 }
 
-INLINE void forward_block(const struct perm32 *q, uint32_t *restrict x)
+INLINE void forward_block(const struct perm32 *q, uint32_t *restrict x, int n)
 {
-    for (int i = 0; i < PERM_BLOCK; i++) {
+    for (int i = 0; i < n; i++) {
         uint32_t v = x[i];
 #pragma GCC unroll 4
         for (int r = 0; r < PERM_ROUNDS; r++) {
@@ -124,42 +135,51 @@ INLINE void forward_block(const struct perm32 *q, uint32_t *restrict x)
     }
 }
 
-// Elements that left [0, n) continue walking, one by one. When n is a power of two there are none.
-static void walk_back(const struct perm *p, uint32_t *v)
+// Elements that left [0, n) continue walking: those of a block together, and again those of them
+// that are still outside. A branch for each would be guessed wrong half of the time. When n is a
+// power of two there are none.
+INLINE void walk_block(const struct perm *p, const struct perm32 *q, uint32_t *restrict v, bool on)
 {
-    for (int i = 0; i < PERM_BLOCK; i++)
-        if (v[i] >= p->n)
-            v[i] = (uint32_t)perm_inverse(p, v[i]);
-}
-
-static void walk_on(const struct perm *p, uint32_t *v)
-{
-    for (int i = 0; i < PERM_BLOCK; i++)
-        if (v[i] >= p->n)
-            v[i] = (uint32_t)perm_at(p, v[i]);
-}
-
-INLINE void next_block_32(const struct perm *p, uint32_t first, uint64_t *restrict out)
-{
-    struct perm32 q = {.mask = (uint32_t)p->mask, .shift = p->shift};
-    uint32_t v[PERM_BLOCK];
-    bool walks = p->n <= p->mask;
-    for (int r = 0; r < PERM_ROUNDS; r++) {
-        q.mul[r] = (uint32_t)p->round[r].mul;
-        q.inverse[r] = (uint32_t)p->round[r].inverse;
-        q.add[r] = (uint32_t)p->round[r].add;
+    enum { LANES = 8 };
+    uint32_t at[PERM_BLOCK], x[PERM_BLOCK] = {0}, last = (uint32_t)(p->n - 1);
+    int left = 0;
+    for (int i = 0; i < PERM_BLOCK; i++) {
+        at[left] = (uint32_t)i;
+        left += v[i] > last;
     }
-    uint32_t last = (uint32_t)(p->n - 1);
+    while (left) {
+        int whole = (left + LANES - 1) / LANES * LANES, still = 0;
+        for (int i = 0; i < left; i++)
+            x[i] = v[at[i]];
+        if (on)
+            forward_block(q, x, whole);
+        else
+            backward_block(q, x, whole);
+        for (int i = 0; i < left; i++) {
+            v[at[i]] = x[i];
+            at[still] = at[i];
+            still += x[i] > last;
+        }
+        left = still;
+    }
+}
+
+INLINE void block_32(const struct perm *p, uint32_t first, bool next, uint64_t *restrict out)
+{
+    struct perm32 q = constants_of(p);
+    uint32_t v[PERM_BLOCK], last = (uint32_t)(p->n - 1);
     for (int i = 0; i < PERM_BLOCK; i++)
         v[i] = first + (uint32_t)i;
-    backward_block(&q, v);
-    if (walks)
-        walk_back(p, v);
-    for (int i = 0; i < PERM_BLOCK; i++)
-        v[i] = v[i] == last ? 0 : v[i] + 1;
-    forward_block(&q, v);
-    if (walks)
-        walk_on(p, v);
+    if (next) {
+        backward_block(&q, v, PERM_BLOCK);
+        if (p->n <= p->mask)
+            walk_block(p, &q, v, false);
+        for (int i = 0; i < PERM_BLOCK; i++)
+            v[i] = v[i] == last ? 0 : v[i] + 1;
+    }
+    forward_block(&q, v, PERM_BLOCK);
+    if (p->n <= p->mask)
+        walk_block(p, &q, v, true);
     for (int i = 0; i < PERM_BLOCK; i++)
         out[i] = v[i];
 }
@@ -171,41 +191,69 @@ INLINE void next_block_32(const struct perm *p, uint32_t first, uint64_t *restri
 #define VECTORISE
 #endif
 
-__attribute__((VECTORISE)) static void next_block_any(const struct perm *p, uint32_t first,
-                                                      uint64_t *out)
+__attribute__((VECTORISE)) static void next_any(const struct perm *p, uint32_t first, uint64_t *out)
 {
-    next_block_32(p, first, out);
+    block_32(p, first, true, out);
+}
+
+__attribute__((VECTORISE)) static void at_any(const struct perm *p, uint32_t first, uint64_t *out)
+{
+    block_32(p, first, false, out);
 }
 
 #if defined(__x86_64__)
 #if defined(__GNUC__) && !defined(__clang__)
-__attribute__((target("avx2"), optimize("O3")))
+#define VECTORISE_AVX2 target("avx2"), optimize("O3")
 #else
-__attribute__((target("avx2")))
+#define VECTORISE_AVX2 target("avx2")
 #endif
-static void
-next_block_avx2(const struct perm *p, uint32_t first, uint64_t *out)
+__attribute__((VECTORISE_AVX2)) static void next_avx2(const struct perm *p, uint32_t first,
+                                                      uint64_t *out)
 {
-    next_block_32(p, first, out);
+    block_32(p, first, true, out);
 }
 
-static void next_block_fast(const struct perm *p, uint32_t first, uint64_t *out)
+__attribute__((VECTORISE_AVX2)) static void at_avx2(const struct perm *p, uint32_t first,
+                                                    uint64_t *out)
+{
+    block_32(p, first, false, out);
+}
+
+static void block_fast(const struct perm *p, uint32_t first, bool next, uint64_t *out)
 {
     if (__builtin_cpu_supports("avx2"))
-        next_block_avx2(p, first, out);
+        (next ? next_avx2 : at_avx2)(p, first, out);
     else
-        next_block_any(p, first, out);
+        (next ? next_any : at_any)(p, first, out);
 }
 #else
-#define next_block_fast next_block_any
+static void block_fast(const struct perm *p, uint32_t first, bool next, uint64_t *out)
+{
+    (next ? next_any : at_any)(p, first, out);
+}
 #endif
+
+static bool fits_32(const struct perm *p)
+{
+    return p->mask <= UINT32_MAX && p->rounds == PERM_ROUNDS;
+}
 
 void perm_next_block(const struct perm *p, uint64_t first, uint64_t out[static PERM_BLOCK])
 {
-    if (p->mask <= UINT32_MAX && p->rounds == PERM_ROUNDS) {
-        next_block_fast(p, (uint32_t)first, out);
+    if (fits_32(p)) {
+        block_fast(p, (uint32_t)first, true, out);
         return;
     }
     for (int i = 0; i < PERM_BLOCK; i++)
         out[i] = perm_next(p, first + (uint64_t)i);
+}
+
+void perm_at_block(const struct perm *p, uint64_t first, uint64_t out[static PERM_BLOCK])
+{
+    if (fits_32(p)) {
+        block_fast(p, (uint32_t)first, false, out);
+        return;
+    }
+    for (int i = 0; i < PERM_BLOCK; i++)
+        out[i] = perm_at(p, first + (uint64_t)i);
 }

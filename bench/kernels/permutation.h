@@ -10,7 +10,7 @@
 
 enum {
     PERM_ROUNDS = 4,
-    PERM_BLOCK = 256, // indices that perm_next_block makes at once
+    PERM_BLOCK = 256, // elements that are computed at once
 };
 
 struct perm {
@@ -34,3 +34,5 @@ uint64_t perm_inverse(const struct perm *p, uint64_t y);
 uint64_t perm_next(const struct perm *p, uint64_t a);
 // out[i] = perm_next(first + i) for PERM_BLOCK elements, all below n; fast where n <= 2^32.
 void perm_next_block(const struct perm *p, uint64_t first, uint64_t out[static PERM_BLOCK]);
+// out[i] = perm_at(first + i), likewise.
+void perm_at_block(const struct perm *p, uint64_t first, uint64_t out[static PERM_BLOCK]);

@@ -52,19 +52,21 @@ static void large(void)
 
 static void blocks(void)
 {
-    static const uint64_t n[] = {256,     4096,           5000,       65536,
-                                 1 << 20, (1 << 20) + 77, 1ull << 32, (1ull << 32) + 512};
-    for (int i = 0; i < 8; i++) {
+    // Of a little more than a power of two, half of the elements walk on, and some of them again.
+    static const uint64_t n[] = {256,   300,     4096,           4097,       5000,
+                                 65536, 1 << 20, (1 << 20) + 77, 1ull << 32, (1ull << 32) + 512};
+    for (int i = 0; i < (int)(sizeof n / sizeof *n); i++) {
         struct perm p;
-        uint64_t next[PERM_BLOCK];
+        uint64_t next[PERM_BLOCK], at[PERM_BLOCK];
         int bad = 0;
         perm_init(&p, n[i], 5);
         for (uint64_t turn = 0; turn < 8; turn++) {
             uint64_t first = (n[i] - PERM_BLOCK) / 7 * turn;
             first = turn == 7 ? n[i] - PERM_BLOCK : first;
             perm_next_block(&p, first, next);
+            perm_at_block(&p, first, at);
             for (uint64_t k = 0; k < PERM_BLOCK; k++)
-                bad += next[k] != perm_next(&p, first + k);
+                bad += next[k] != perm_next(&p, first + k) || at[k] != perm_at(&p, first + k);
         }
         CHECK(bad == 0, "blocks agree with single elements at n = %llu", (unsigned long long)n[i]);
     }
