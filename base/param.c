@@ -393,6 +393,8 @@ static int set_option(struct words *w, struct err *err)
         w->value = w->argv[++w->at];
     if (!w->value)
         return err_set(err, ERR_USAGE, w->name, "--%s needs a value", w->name);
+    if (w->param->filled && !*w->value)
+        return err_set(err, ERR_USAGE, w->name, "--%s must not be empty", w->name);
     CLEANUP_BUF struct buf both = BUF_INIT;
     if (w->param->joins && w->joined == w->param)
         buf_fmt(&both, "%s%c", (const char *)w->object + w->param->offset, w->param->joins);

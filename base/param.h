@@ -36,8 +36,10 @@ struct param {
     const char *unit;           // "ms", "%", "bytes" or NULL
     const char *metavar;        // "LIST", "N" …; NULL: after the kind
     const char *implied;        // the value of an option without "=…"; NULL: it needs one
-    char joins; // PARAM_TEXT: stands between the values of an option, or of a line of a file, that
-                // is given again; 0: the last counts. ' ': values are words
+    char joins;  // PARAM_TEXT: stands between the values of an option, or of a line of a file, that
+                 // is given again; 0: the last counts. ' ': values are words
+    bool filled; // PARAM_TEXT: an option with an empty value is an error, because it would mean
+                 // what leaving it out means
     const char *help; // one or more sentences
     bool live;        // of a daemon's configuration: takes effect when it is read again
     bool effort;      // how long, how well or by whom, not what: results with other values compare

@@ -282,6 +282,8 @@ def test_none_reached_and_all_busy(make_fleet):
     (["-w", "x", "--fleet-url=http://one:7780"], "%h"), (["-w", "x", "--fleet-url=ftp://%h"], "http"),
     (["-w", "x", "--hosts-file=/nonexistent"], "/nonexistent"), (["-w", "x", "--at-once=0"], "at-once"),
     (["-w", "-o"], ""), (["-w", "x", "--hosts-file=/etc/passwd"], "line 1"),
+    (["--stored", "-w", ""], "--nodes must not be empty"), (["--fleet=http://127.0.0.1:9", "--nodes="], "--nodes must not be empty"),
+    (["--stored", "--hostfile="], "--hostfile must not be empty"), (["--stored", "--from-slurm="], "--from-slurm must not be empty"),
 ])
 def test_wrong_words(words, said):
     done = run("fleet", "status", *words, env={"NUMAPROBE_FLEET_URL": "http://%h:1"})

@@ -179,6 +179,7 @@ static const struct param other_params[] = {
      .kind = PARAM_TEXT,
      .letter = 'w',
      .joins = ',',
+     .filled = true,
      .implied = "*",
      .offset = offsetof(struct thing, name),
      .room = 8,
@@ -272,6 +273,9 @@ static void letters(void)
           "the letter of a flag takes no value");
     CHECK(parse_words("-o", t, &a, &err) < 0 && !strcmp(err.text, "--output needs a value"),
           "a value is missing: %s", err.text);
+    CHECK(parse_words("--set=", t, &a, &err) < 0 && err.code == ERR_USAGE &&
+              !strcmp(err.text, "--set must not be empty"),
+          "a value is empty: %s", err.text);
     CHECK(parse_words("-o 12345678", t, &a, &err) < 0 && err.code == ERR_USAGE &&
               str_starts(err.text, "--output: "),
           "a wrong value names the long option: %s", err.text);
