@@ -267,7 +267,7 @@ static int poller_open(struct poller *p, struct err *err)
     p->whole_limits.body_max = FLEET_ARCHIVE_BYTES_MAX;
     p->addresses = fleetd_addresses(p->c, err);
     if (!p->addresses || fleetd_node_token(p->c, p->token, err) < 0 ||
-        poller_add_collectors(p, err) < 0)
+        fleetd_node_tls(p->c, err) < 0 || poller_add_collectors(p, err) < 0)
         return -1;
     p->fetch = fetch_new((int)p->c->at_once, &p->limits, err);
     p->watch =

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "core/os/dirs.h"
+#include "http/server/tls.h"
 
 #define TEXT(member, ...)                                                                          \
     {                                                                                              \
@@ -315,28 +316,22 @@ int fleetd_node_token(const struct fleetd_config *c, char token[static FLEETD_TO
                : 0;
 }
 
+int fleetd_node_tls(const struct fleetd_config *c, struct err *err)
+{
+    if (tls_client_check(c->node_certificate, c->node_key, c->node_ca, err) == 0)
+        return 0;
+    if (err)
+        err->code = ERR_USAGE;
+    return !err || str_starts(err->text, err->member) ? -1 : err_prefix(err, "%s", err->member);
+}
+
 // What a start would refuse besides.
 static int fleetd_check(const struct fleetd_config *c, struct err *err)
 {
-    const struct {
-        const char *member, *path;
-    } files[] = {{"node_ca", c->node_ca},
-                 {"node_certificate", c->node_certificate},
-                 {"node_key", c->node_key}};
     char token[FLEETD_TOKEN_ROOM];
-    struct stat st;
-    for (size_t i = 0; i < COUNT_OF(files); i++) {
-        const char *path = files[i].path;
-        if (*path && (access(path, R_OK) < 0 || stat(path, &st) < 0))
-            return err_set(err, ERR_USAGE, files[i].member, "%s: %.150s: %s", files[i].member, path,
-                           strerror(errno));
-        if (*path && S_ISDIR(st.st_mode))
-            return err_set(err, ERR_USAGE, files[i].member, "%s: %.150s is a directory",
-                           files[i].member, path);
-    }
     struct addresses *known = fleetd_addresses(c, err);
     addresses_free(known);
-    if (!known || fleetd_node_token(c, token, err) < 0)
+    if (!known || fleetd_node_token(c, token, err) < 0 || fleetd_node_tls(c, err) < 0)
         return -1;
     return http_settings_check(&c->http, err);
 }

@@ -49,6 +49,8 @@ struct addresses *fleetd_addresses(const struct fleetd_config *c, struct err *er
 // What node_token_file says; "" where it is not set. ERR_USAGE: others may read it.
 int fleetd_node_token(const struct fleetd_config *c, char token[static FLEETD_TOKEN_ROOM],
                       struct err *err);
+// node_certificate, node_key and node_ca are there and fit. ERR_USAGE.
+int fleetd_node_tls(const struct fleetd_config *c, struct err *err);
 // All sources, the short forms (nodes, hostfile, from_slurm) among them. Returns how many, at most
 // FLEETD_SOURCES_MAX; -1: ERR_USAGE, one is none, or there are more.
 int fleetd_sources(const struct fleetd_config *c,

@@ -42,40 +42,66 @@ static gnutls_datum_t datum_of(const struct buf *b)
     return (gnutls_datum_t){(unsigned char *)b->data, (unsigned)b->len};
 }
 
-// Of files that do not fit the HTTP library would only say that it cannot start.
-static int files_fit(const struct tls_files *t, struct err *err)
+// The names of the settings that a file's path stands in.
+struct tls_names {
+    const char *certificate, *key, *ca;
+};
+static const struct tls_names server_names = {"tls_certificate", "tls_key", "tls_client_ca"},
+                              client_names = {"node_certificate", "node_key", "node_ca"};
+
+static int read_files(struct tls_files *t, const struct tls_names *names, const char *certificate,
+                      const char *key, const char *ca, struct err *err)
+{
+    enum { OTHERS = 07 };
+    if (!*certificate != !*key)
+        return err_set(err, ERR_INVALID, names->certificate, "%s and %s belong together",
+                       names->certificate, names->key);
+    if (read_pem(&t->certificate, certificate, names->certificate, 0, err) < 0 ||
+        read_pem(&t->key, key, names->key, OTHERS, err) < 0)
+        return -1;
+    return read_pem(&t->client_ca, ca, names->ca, 0, err);
+}
+
+// Of files that do not fit the libraries would only say that they cannot start, or connect.
+static int files_fit(const struct tls_files *t, const struct tls_names *names, struct err *err)
 {
     const gnutls_datum_t certificate = datum_of(&t->certificate), key = datum_of(&t->key),
                          ca = datum_of(&t->client_ca);
     gnutls_certificate_credentials_t both;
+    int pair = 0, trusted = 1;
     if (gnutls_certificate_allocate_credentials(&both) < 0)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for certificates");
-    int pair = gnutls_certificate_set_x509_key_mem(both, &certificate, &key, GNUTLS_X509_FMT_PEM);
-    int trusted =
-        ca.size ? gnutls_certificate_set_x509_trust_mem(both, &ca, GNUTLS_X509_FMT_PEM) : 1;
+    if (certificate.size)
+        pair = gnutls_certificate_set_x509_key_mem(both, &certificate, &key, GNUTLS_X509_FMT_PEM);
+    if (ca.size)
+        trusted = gnutls_certificate_set_x509_trust_mem(both, &ca, GNUTLS_X509_FMT_PEM);
     gnutls_certificate_free_credentials(both);
     if (pair < 0)
-        return err_set(err, ERR_INVALID, "tls_certificate",
-                       "tls_certificate and tls_key cannot be used: %s", gnutls_strerror(pair));
+        return err_set(err, ERR_INVALID, names->certificate, "%s and %s cannot be used: %s",
+                       names->certificate, names->key, gnutls_strerror(pair));
     if (trusted < 1)
-        return err_set(err, ERR_INVALID, "tls_client_ca", "tls_client_ca has no certificate");
+        return err_set(err, ERR_INVALID, names->ca, "%s has no certificate", names->ca);
     return 0;
 }
 
 int tls_read(struct tls_files *t, const char *certificate, const char *key, const char *client_ca,
              struct err *err)
 {
-    if (!*certificate != !*key)
-        return err_set(err, ERR_INVALID, "tls_certificate",
-                       "tls_certificate and tls_key belong together");
     if (*client_ca && !*certificate)
         return err_set(err, ERR_INVALID, "tls_client_ca", "tls_client_ca needs a tls_certificate");
-    if (read_pem(&t->certificate, certificate, "tls_certificate", 0, err) < 0 ||
-        read_pem(&t->key, key, "tls_key", 07, err) < 0)
+    if (read_files(t, &server_names, certificate, key, client_ca, err) < 0)
         return -1;
-    if (read_pem(&t->client_ca, client_ca, "tls_client_ca", 0, err) < 0)
-        return -1;
-    return t->certificate.len ? files_fit(t, err) : 0;
+    return t->certificate.len ? files_fit(t, &server_names, err) : 0;
+}
+
+int tls_client_check(const char *certificate, const char *key, const char *ca, struct err *err)
+{
+    struct tls_files t = {0};
+    int rc = read_files(&t, &client_names, certificate, key, ca, err);
+    if (rc == 0)
+        rc = files_fit(&t, &client_names, err);
+    tls_files_free(&t);
+    return rc;
 }
 
 void tls_files_free(struct tls_files *t)

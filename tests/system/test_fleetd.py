@@ -431,7 +431,7 @@ def test_numbers_have_the_limits_of_the_contract(collect):
     (["--nodes=n1\nanonymous = admin"], "nodes has a control character (0x0a)"), (["--store=\udcff"], "store is not UTF-8"),
     (["--every=\x1b[2J"], 'got "?[2J"'), (["--check-config", "--nodes=n1", "--listen=127.0.0.1"], "listen: must be ADDRESS:PORT"),
     (["--check-config", "--nodes=n1", "--node-ca=/nowhere/ca"], "node_ca: /nowhere/ca: No such file"),
-    (["--check-config", "--nodes=n1", "--node-ca=/etc"], "node_ca: /etc is a directory")])
+    (["--check-config", "--nodes=n1", "--node-ca=/etc"], "node_ca: /etc must be a file")])
 def test_wrong_settings_are_refused(options, said):
     done = subprocess.run([FLEETD, *options], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2 and said in done.stderr, (done.returncode, done.stderr)
