@@ -227,8 +227,7 @@ static int held_node(void *ctx, const struct fleet_cell *row, struct err *err)
     return 0;
 }
 
-// Nodes that never had a run of the class are not looked through. The number of the class; 0: no
-// machine is of it.
+// Nodes that never had a run of the class are not looked through. The number of the class.
 static int pick_class(struct fleet_store *s, const char *hash, bool **nodes, struct err *err)
 {
     const struct book *b = &s->book;
@@ -237,8 +236,10 @@ static int pick_class(struct fleet_store *s, const char *hash, bool **nodes, str
     struct held_nodes h = {*nodes, held, b->nodes.n};
     if (!held)
         return err_set(err, ERR_NO_MEMORY, "", "no memory to read");
-    if (class && s->engine->query(s->db, "SELECT DISTINCT node FROM span WHERE class = $1",
-                                  &CELL_I(class), 1, held_node, &h, err) < 0)
+    if (!class)
+        return err_set(err, ERR_NOT_FOUND, "class", "no node is of a class %.64s", hash);
+    if (s->engine->query(s->db, "SELECT DISTINCT node FROM span WHERE class = $1", &CELL_I(class),
+                         1, held_node, &h, err) < 0)
         return -1;
     free(*nodes);
     *nodes = steal_ptr(&held);

@@ -195,7 +195,7 @@ struct fleet_window {
 // One page per node, in order of their numbers; runs by kind, the newest first. `layouts` of the
 // page are those of the whole store, `next` is the node's number, `last` that of the last node. The
 // page is valid during the call. All of it is one state of the database. fn returns -1 to end with
-// its error, and 1 to end without one.
+// its error, and 1 to end without one. ERR_NOT_FOUND: class_hash is of no run that ever came.
 int fleet_store_window(struct fleet_store *s, const struct fleet_window *w,
                        int (*fn)(void *ctx, const struct summary_page *page, struct err *err),
                        void *ctx, struct err *err);

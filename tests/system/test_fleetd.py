@@ -208,6 +208,10 @@ def test_tiles_and_metrics_say_what_the_verdict_says(collect):
     verdict, tiles = c.get("/v1/fleet/outliers"), c.get("/v1/fleet/tiles")
     assert names_of(tiles["nodes"]) == others and tiles["sure"] == verdict["sure"] > 0 and tiles["tested_nodes"] == verdict["tested_nodes"]
     assert tiles["classes"] == c.get("/v1/fleet/classes")["classes"]
+    for path in "tiles", "outliers", "runs", "classes/xyz", "ranking":
+        query = "" if "xyz" in path else f"?class=xyz{'&metric=latency.local.dram.median_ns' if path == 'ranking' else ''}"
+        status, problem = c.problem(f"/v1/fleet/{path}{query}")
+        assert (status, problem["member"], problem["detail"]) == (404, "class", "no node is of a class xyz"), (path, problem)
     found = {f["node"]: f for f in verdict["findings"]}
     for i, name in enumerate(others):
         assert tiles["grade"][i] == {"suspect": 1, "sure": 2}.get(found.get(name, {}).get("grade"), 0)

@@ -484,13 +484,15 @@ static void test_newest(void)
         {{.node = "y1", .newest = 5, .until_ms = page_day0 + 300 * page_day}, 5, "before it"},
         {{.node = "y1", .newest = 5, .until_ms = page_day0 - 500 * page_day}, 2, "years before"},
         {{.newest = 5, .class_hash = second}, 5, "a class in the fleet"},
-        {{.newest = 5, .class_hash = "no such class"}, 0, "a class that is not there"},
         {{.class_hash = second, .nodes = &(const struct nodeset){0}}, 0, "a class of no node"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         CHECK_INT(window_runs(&cases[i].w), cases[i].n, "%s", cases[i].what);
         made_json_window(s, &cases[i].w, &said);
     }
+    CHECK(window_runs(&(struct fleet_window){.newest = 5, .class_hash = "no such class"}) < 0 &&
+              err.code == ERR_NOT_FOUND && strcmp(err.member, "class") == 0,
+          "a class that is not there: %s", err.text);
 }
 
 static void test_retention(void)
