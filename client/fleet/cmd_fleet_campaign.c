@@ -97,15 +97,12 @@ static void add_campaign(struct grid *g, const struct json *c)
     }
 }
 
-// One campaign, or a list of them.
-static void print_campaigns(const struct cli *c, const struct json *one, const struct json *list)
+static void print_campaign(const struct cli *c, const struct json *one)
 {
     CLEANUP_GRID struct grid g;
     grid_init(&g, campaign_columns, COUNT_OF(campaign_columns));
     if (one)
         add_campaign(&g, one);
-    for (const struct json *each = json_first(list); each; each = json_next(each))
-        add_campaign(&g, each);
     grid_print(&g, c);
 }
 
@@ -199,24 +196,58 @@ static int campaign_start(struct cli *c, const struct invocation *i, int64_t id,
     else if (json_get(reply, "plan"))
         print_campaign_plan(c, json_get(reply, "plan"));
     else
-        print_campaigns(c, json_get(reply, "campaign"), NULL);
+        print_campaign(c, json_get(reply, "campaign"));
     return 0;
 }
 
 // ---- list, show, cancel -------------------------------------------------------------------------
 
+// All pages, the newest campaign first.
+static int list_pages(const struct cli *c, struct jsonw *w, struct grid *g, int *n, struct err *err)
+{
+    char path[80];
+    int64_t cursor = 0;
+    do {
+        CLEANUP_JSON struct json *reply = NULL;
+        int length = snprintf(path, sizeof path, "/v1/fleet/campaigns?limit=200");
+        if (cursor)
+            snprintf(path + length, sizeof path - length, "&cursor=%" PRId64, cursor);
+        if (http_json(c, "GET", path, NULL, &reply, err) < 0)
+            return -1;
+        for (const struct json *each = json_first(json_get(reply, "campaigns")); each;
+             each = json_next(each), ++*n) {
+            json_write(each, w, NULL);
+            add_campaign(g, each);
+        }
+        int64_t next = json_get_i64(reply, "cursor", 0);
+        if (cursor && next >= cursor)
+            return collector_endless(err);
+        cursor = next;
+    } while (cursor > 0);
+    return 0;
+}
+
 static int campaign_list(struct cli *c, const struct invocation *i, int64_t id, struct err *err)
 {
-    CLEANUP_JSON struct json *reply = NULL;
+    CLEANUP_GRID struct grid g;
+    CLEANUP_BUF struct buf whole = BUF_INIT;
+    struct jsonw w = jsonw_to(&whole);
+    int n = 0;
     (void)i, (void)id;
-    if (http_json(c, "GET", "/v1/fleet/campaigns?limit=200", NULL, &reply, err) < 0)
+    grid_init(&g, campaign_columns, COUNT_OF(campaign_columns));
+    jsonw_object(&w, NULL);
+    jsonw_array(&w, "campaigns");
+    if (list_pages(c, &w, &g, &n, err) < 0)
         return -1;
+    jsonw_end(&w);
+    jsonw_null(&w, "cursor");
+    jsonw_end(&w);
     if (c->output == OUTPUT_JSON)
-        print_json(reply);
-    else if (c->output == OUTPUT_TABLE && !json_first(json_get(reply, "campaigns")))
+        print_json_text(&whole);
+    else if (c->output == OUTPUT_TABLE && !n)
         puts("No campaign is stored. Begin one with: numaprobe fleet campaign start --quick");
     else
-        print_campaigns(c, NULL, json_get(reply, "campaigns"));
+        grid_print(&g, c);
     return 0;
 }
 
@@ -308,7 +339,7 @@ static int print_page(void *ctx, const struct json *reply, struct err *err)
         json_write(json_get(reply, "campaign"), &p->json, "campaign");
         jsonw_array(&p->json, "node_states");
     } else if (!p->grid && !p->begun)
-        print_campaigns(p->c, json_get(reply, "campaign"), NULL);
+        print_campaign(p->c, json_get(reply, "campaign"));
     p->begun = true;
     for (; node; node = json_next(node))
         if (json)
@@ -361,7 +392,7 @@ static int campaign_cancel(struct cli *c, const struct invocation *i, int64_t id
     if (c->output == OUTPUT_JSON)
         print_json(reply);
     else
-        print_campaigns(c, json_get(reply, "campaign"), NULL);
+        print_campaign(c, json_get(reply, "campaign"));
     return 0;
 }
 

@@ -280,11 +280,18 @@ static bool stop_runs(struct fan *f, const char *hurry, void *ctx)
             started++;
             cancel_run(f, i, r);
         }
-    fprintf(stderr, "%s%s%s %d runs that have started%s\n", hurry ? hurry : "", hurry ? ": " : "",
-            cancels ? "canceling the"
-            : waits ? "waiting for the"
-                    : "not waiting for the",
-            started, waits ? "; Ctrl-C again ends the command" : ", which continue on their nodes");
+    fprintf(stderr, "%s%s", hurry ? hurry : "", hurry ? ": " : "");
+    if (!started)
+        fputs("no run has started\n", stderr);
+    else
+        fprintf(stderr, "%s %d run%s started%s\n",
+                cancels ? "canceling the"
+                : waits ? "waiting for the"
+                        : "not waiting for the",
+                started, started == 1 ? " that has" : "s that have",
+                waits          ? "; Ctrl-C again ends the command"
+                : started == 1 ? ", which continues on its node"
+                               : ", which continue on their nodes");
     return waits;
 }
 

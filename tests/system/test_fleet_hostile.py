@@ -330,12 +330,13 @@ def test_an_address_that_would_show_a_password_is_refused(tmp_path, option, said
 # --- A collector, and the command line
 
 @pytest.mark.parametrize("following", [itertools.cycle(["n1", "n2"]).__next__, lambda: "n1", lambda: "n" * 500], ids=["cycle", "same", "long"])
-@pytest.mark.parametrize("words", [("campaign", "show", "1"), ("campaign", "show", "1", "-o", "json"), ("status",), ("drain",)], ids="-".join)
+@pytest.mark.parametrize("words", [("campaign", "show", "1"), ("campaign", "show", "1", "-o", "json"), ("status",), ("drain",), ("campaign", "list")], ids="-".join)
 def test_pages_of_a_collector_that_do_not_end(evil, words, following):
     def listed(query):
         return 200, {"campaign": {"id": 1}, "node_states": [{"node": "n1", "state": "done"}], "cursor": following(),
                      "nodes": [{"node": "n1", "version": "1", "state": "up", "outcome": ""}]}, {}
-    evil.respond.update({"/v1/fleet/campaigns/1": listed, "/v1/fleet/nodes": listed})
+    evil.respond.update({"/v1/fleet/campaigns/1": listed, "/v1/fleet/nodes": listed,
+                         "/v1/fleet/campaigns": lambda query: (200, {"campaigns": [{"id": 9}], "cursor": 9}, {})})
     done = run("fleet", *words, f"--fleet={evil.url}")
     assert done.returncode == 3 and not done.stdout.startswith("{") and "pages do not end" in done.stderr, done
     assert len(evil.seen) <= 4, "at most: a page, the one after it, and the one that is not"
@@ -352,6 +353,19 @@ def test_the_pages_of_a_campaign_are_one_document(evil):
     assert done.returncode == 0 and done.stdout.isascii(), done
     assert json.loads(done.stdout) == {"campaign": {"id": 1}, "cursor": None,
                                        "node_states": [{"node": n, "why": "\u202e\u009b2J"} for n in ("n1", "n2", "n10")]}
+
+
+def test_all_campaigns_are_listed(evil):
+    def listed(query):
+        newest = int(query.get("cursor", ["601"])[0]) - 1
+        return 200, {"campaigns": [{"id": i, "name": f"c{i}"} for i in range(newest, newest - 200, -1)],
+                     "cursor": newest - 199 if newest > 200 else None}, {}
+    evil.respond["/v1/fleet/campaigns"] = listed
+    done = run("fleet", "campaign", "list", "-o", "json", f"--fleet={evil.url}")
+    document = json.loads(done.stdout)
+    assert [one["id"] for one in document["campaigns"]] == list(range(600, 0, -1)) and document["cursor"] is None
+    for form in "csv", "table":
+        assert run("fleet", "campaign", "list", "-o", form, f"--fleet={evil.url}").stdout.count("\n") >= 601
 
 
 def test_what_a_terminal_would_obey_is_escaped_in_findings(evil):
