@@ -318,7 +318,8 @@ int fleetd_node_token(const struct fleetd_config *c, char token[static FLEETD_TO
 
 int fleetd_node_tls(const struct fleetd_config *c, struct err *err)
 {
-    if (tls_client_check(c->node_certificate, c->node_key, c->node_ca, err) == 0)
+    static const struct tls_names names = {"node_certificate", "node_key", "node_ca"};
+    if (tls_client_check(&names, c->node_certificate, c->node_key, c->node_ca, err) == 0)
         return 0;
     if (err)
         err->code = ERR_USAGE;

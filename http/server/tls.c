@@ -42,12 +42,7 @@ static gnutls_datum_t datum_of(const struct buf *b)
     return (gnutls_datum_t){(unsigned char *)b->data, (unsigned)b->len};
 }
 
-// The names of the settings that a file's path stands in.
-struct tls_names {
-    const char *certificate, *key, *ca;
-};
-static const struct tls_names server_names = {"tls_certificate", "tls_key", "tls_client_ca"},
-                              client_names = {"node_certificate", "node_key", "node_ca"};
+static const struct tls_names server_names = {"tls_certificate", "tls_key", "tls_client_ca"};
 
 static int read_files(struct tls_files *t, const struct tls_names *names, const char *certificate,
                       const char *key, const char *ca, struct err *err)
@@ -94,12 +89,13 @@ int tls_read(struct tls_files *t, const char *certificate, const char *key, cons
     return t->certificate.len ? files_fit(t, &server_names, err) : 0;
 }
 
-int tls_client_check(const char *certificate, const char *key, const char *ca, struct err *err)
+int tls_client_check(const struct tls_names *names, const char *certificate, const char *key,
+                     const char *ca, struct err *err)
 {
     struct tls_files t = {0};
-    int rc = read_files(&t, &client_names, certificate, key, ca, err);
+    int rc = read_files(&t, names, certificate, key, ca, err);
     if (rc == 0)
-        rc = files_fit(&t, &client_names, err);
+        rc = files_fit(&t, names, err);
     tls_files_free(&t);
     return rc;
 }

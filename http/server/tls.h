@@ -14,9 +14,13 @@ struct tls_files { // in PEM; empty: not given
 // that everybody may read, or what is no PEM file.
 int tls_read(struct tls_files *t, const char *certificate, const char *key, const char *client_ca,
              struct err *err);
-// The files that this program shows to servers, and whose servers it trusts: those of the settings
-// node_certificate, node_key and node_ca. "" for none. ERR_INVALID as tls_read.
-int tls_client_check(const char *certificate, const char *key, const char *ca, struct err *err);
+// The settings whose values are the paths, for errors.
+struct tls_names {
+    const char *certificate, *key, *ca;
+};
+// Of a client: the certificate that it shows, and whose servers it trusts. Errors as tls_read.
+int tls_client_check(const struct tls_names *names, const char *certificate, const char *key,
+                     const char *ca, struct err *err);
 void tls_files_free(struct tls_files *t);
 // The client of this gnutls session has shown a certificate of one whom we trust.
 bool tls_is_known(void *session);

@@ -70,9 +70,13 @@ def serve(tmp_path, make_daemon, pki):  # noqa: F811
 @pytest.mark.parametrize("certificate, key, said", [
     ("client.pem", "daemon.key", "node_certificate and node_key cannot be used"),
     ("client.key", "client.key", "node_certificate and node_key cannot be used"),
+    ("client.pem", "loose.key", "node_key: {pki}/loose.key must be a file of at most 1 MiB that others cannot use"),
     ("client.pem", "nowhere", "node_key: {pki}/nowhere: No such file"),
     ("client.pem", ".", "node_key: {pki} must be a file"), ("client.pem", "", "node_certificate and node_key need each other")])
 def test_a_certificate_and_a_key_that_do_not_fit_are_refused(pki, tmp_path, certificate, key, said):  # noqa: F811
+    if key == "loose.key":
+        shutil.copy(pki / "client.key", pki / key)
+        (pki / key).chmod(0o644)
     options = [FLEETD, f"--state-dir={tmp_path}/state", f"--run-dir={tmp_path}/run", "--nodes=n1", "--url=https://%h:7443",
                "--listen=127.0.0.1:0", f"--node-certificate={pki}/{certificate}", f"--node-key={key and pki / key}"]
     for more, status in (["--check-config"], (2,)), ([], (1, 2)):
