@@ -274,9 +274,13 @@ static void fill_times(const struct effect_search *s, struct effect_arrays *a, c
     }
     for (size_t i = 0; i < cells; i++)
         a->at[i] = -1;
-    for (int i = 0; i < f->n_series; i++)
-        for (int r = 0; r < f->one[i].n && is_of(s, a, &f->one[i]); r++)
-            a->at[(size_t)f->one[i].node * a->runs + r] = f->one[i].runs[r].measured_ms;
+    for (int i = 0; i < f->n_series; i++) {
+        const struct fleet_series *one = &f->one[i];
+        int64_t *at = a->at + (size_t)one->node * a->runs;
+        int runs = is_of(s, a, one) ? one->n : 0;
+        for (int r = 0; r < runs; r++)
+            at[r] = one->runs[r].measured_ms;
+    }
 }
 
 static void fill_values(const struct effect_search *s, struct effect_arrays *a, const char *metric)
@@ -292,7 +296,8 @@ static void fill_values(const struct effect_search *s, struct effect_arrays *a, 
         if (one->probe != probe)
             column = interned_find(&f->probe[one->probe].metrics, metric);
         probe = one->probe;
-        for (int r = 0; r < one->n && column >= 0 && is_of(s, a, one); r++)
+        int runs = column >= 0 && is_of(s, a, one) ? one->n : 0;
+        for (int r = 0; r < runs; r++)
             v[r] = column < one->runs[r].n ? one->runs[r].v[column] : NAN;
     }
 }

@@ -3,7 +3,6 @@
 // filled in at the end.
 #include "fleet/settings/config.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -25,7 +25,6 @@
 #include "model/metric.h"
 
 enum {
-    NEWEST_AT_ONCE = 2048,
     NODES_AT_ONCE = 512, // what is sorted or kept of them is some MB, and needs no disk
     PARTS_AT_ONCE = 4,   // statements that are sent together: the server reads for the next one
                          // while rows of this one are taken
@@ -507,7 +506,7 @@ static bool newest_nodes(struct newest *w, int low, int high, struct buf *sql, i
     return n > 0;
 }
 
-// Measured in [low, high), in months from `from` to `to`. low 0: also all that is older.
+// Measured in [low, high). low 0: also all that is older.
 static int newest_stretch(struct newest *w, struct pg *c, int64_t low_ms, int64_t high_ms,
                           struct err *err)
 {
@@ -611,8 +610,8 @@ static int read_newest(struct pg *c, const struct fleet_reading *r, struct pg_re
     w.kinds = calloc((size_t)r->n_kinds + 1, sizeof *w.kinds);
     if (!w.kinds)
         return err_set(err, ERR_NO_MEMORY, "", "no memory to read");
-    for (int first = r->first; first <= r->last; first += NEWEST_AT_ONCE) {
-        int last = r->last - first < NEWEST_AT_ONCE ? r->last : first + NEWEST_AT_ONCE - 1;
+    for (int first = r->first; first <= r->last; first += NODES_AT_ONCE) {
+        int last = r->last - first < NODES_AT_ONCE ? r->last : first + NODES_AT_ONCE - 1;
         if (newest_part(&w, c, first, last, err) < 0)
             return -1;
     }
