@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/str.h"
+#include "base/utf8.h"
 
 void buf_free(struct buf *b)
 {
@@ -82,16 +82,27 @@ void buf_str(struct buf *b, const char *s)
     buf_add(b, s, strlen(s));
 }
 
-void buf_utf8(struct buf *b, const char *s)
+// Characters of which `takes` says how many bytes they have; what it does not take becomes '?'.
+static void buf_add_taken(struct buf *b, const char *s, size_t (*takes)(const char *s, size_t left))
 {
     while (*s) {
-        size_t n = str_utf8_char(s);
+        size_t n = takes(s, UTF8_CHAR_MAX);
         if (n)
             buf_add(b, s, n);
         else
             buf_char(b, '?');
-        s += n ? n : 1;
+        s += n ? n : utf8_step(s, UTF8_CHAR_MAX);
     }
+}
+
+void buf_utf8(struct buf *b, const char *s)
+{
+    buf_add_taken(b, s, utf8_char);
+}
+
+void buf_plain(struct buf *b, const char *s)
+{
+    buf_add_taken(b, s, utf8_shown);
 }
 
 void buf_char(struct buf *b, char c)

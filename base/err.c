@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 
 static const struct err_info infos[ERR_CODES] = {
     [ERR_NONE] = {"none", "No error", 200, 0},
@@ -44,6 +45,8 @@ const struct err_info *err_info(enum err_code code)
     return &infos[(unsigned)code < ERR_CODES ? code : ERR_INTERNAL];
 }
 
+// Errors repeat what was received, in a log or on a terminal that might obey it. What a program
+// printed may have several lines. A limit may have cut a character: utf8_plain() replaces it.
 int err_set(struct err *err, enum err_code code, const char *member, const char *fmt, ...)
 {
     if (!err)
@@ -54,6 +57,8 @@ int err_set(struct err *err, enum err_code code, const char *member, const char 
     va_start(ap, fmt);
     vsnprintf(err->text, sizeof err->text, fmt, ap);
     va_end(ap);
+    utf8_plain(err->member);
+    utf8_plain(err->text);
     return -1;
 }
 
@@ -69,6 +74,7 @@ int err_sys(struct err *err, const char *fmt, ...)
     va_end(ap);
     if (n >= 0 && (size_t)n < sizeof err->text)
         snprintf(err->text + n, sizeof err->text - (size_t)n, ": %s", strerror(saved));
+    utf8_plain(err->text);
     return -1;
 }
 
@@ -85,7 +91,15 @@ int err_prefix(struct err *err, const char *fmt, ...)
     snprintf(whole, sizeof whole, "%s: %s", head, err->text);
     memcpy(err->text, whole, sizeof err->text - 1);
     err->text[sizeof err->text - 1] = '\0';
+    utf8_plain(err->text);
     return -1;
+}
+
+int err_name_member(struct err *err)
+{
+    if (!err || strncmp(err->text, err->member, strlen(err->member)) == 0)
+        return -1;
+    return err_prefix(err, "%s", err->member);
 }
 
 enum err_code err_find(const char *slug)

@@ -41,7 +41,7 @@ struct err {
     enum err_code code;
     int sys;         // errno, or 0
     char member[64]; // the request member, option or file line at fault; may be ""
-    char text[256];  // a sentence without a full stop
+    char text[256];  // a sentence without a full stop: UTF-8 without control characters
 };
 
 // Facts of a code, each in one place.
@@ -61,3 +61,6 @@ __attribute__((format(printf, 4, 5))) int err_set(struct err *err, enum err_code
 __attribute__((format(printf, 2, 3))) int err_sys(struct err *err, const char *fmt, ...);
 // Puts "<prefix>: " before the text already there. Returns -1.
 __attribute__((format(printf, 2, 3))) int err_prefix(struct err *err, const char *fmt, ...);
+// Puts the member before the text, for a line that has no other place for it: "node: must be a
+// text". Without a member, or where the text begins with it, nothing changes. Returns -1.
+int err_name_member(struct err *err);

@@ -7,12 +7,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/str.h"
+#include "base/utf8.h"
 
-struct exposition exposition_to(struct buf *out, const char *accept)
+const char *const exposition_types[EXPOSITION_TYPES] = {"text/plain",
+                                                        "application/openmetrics-text"};
+
+struct exposition exposition_to(struct buf *out, bool open)
 {
-    return (struct exposition){
-        .out = out, .open = accept && strcasestr(accept, "application/openmetrics-text")};
+    return (struct exposition){.out = out, .open = open};
 }
 
 const char *exposition_content_type(const struct exposition *e)
@@ -27,18 +29,19 @@ void exposition_end(struct exposition *e)
         buf_str(e->out, "# EOF\n");
 }
 
-// One byte that is not UTF-8 (firmware names CPUs as it likes) would spoil the whole scrape.
+// Firmware names CPUs as it likes. One byte that is not UTF-8 would spoil the whole scrape, and
+// who reads a scrape on a terminal must not obey it.
 static void put_escaped(struct buf *out, const char *text, bool quote)
 {
     while (*text) {
-        size_t n = str_utf8_char(text);
+        size_t n = *text == '\n' ? 1 : utf8_shown(text, UTF8_CHAR_MAX);
         if (*text == '\\' || *text == '\n' || (quote && *text == '"'))
             buf_char(out, '\\');
         if (n && *text != '\n')
             buf_add(out, text, n);
         else
             buf_char(out, n ? 'n' : '?');
-        text += n ? n : 1;
+        text += utf8_step(text, UTF8_CHAR_MAX);
     }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes metrics for Prometheus: text format 0.0.4, or OpenMetrics 1.0 where the scraper accepts
+// Writes metrics for Prometheus: text format 0.0.4, or OpenMetrics 1.0 where the scraper prefers
 // it.
 //
-//     struct exposition e = exposition_to(&body, accept);
+//     struct exposition e = exposition_to(&body, open);
 //     exposition_begin(&e, "numaprobe_runs", "gauge", "Stored runs by state");
 //     exposition_labelled(&e, "state", "failed", 3);
 //     exposition_end(&e);
@@ -20,8 +20,10 @@ struct exposition {
     bool counter;
 };
 
-// `accept`: the header of that name; NULL: none. The buffer's state has the errors.
-struct exposition exposition_to(struct buf *out, const char *accept);
+enum { EXPOSITION_TYPES = 2 };
+extern const char *const exposition_types[EXPOSITION_TYPES]; // of HTTP; the second is OpenMetrics
+// `open`: as OpenMetrics. The buffer's state has the errors.
+struct exposition exposition_to(struct buf *out, bool open);
 const char *exposition_content_type(const struct exposition *e);
 void exposition_end(struct exposition *e);
 

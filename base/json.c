@@ -4,6 +4,7 @@
 #include "base/json.h"
 
 #include <cjson/cJSON.h>
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +109,15 @@ static int scan_comma(struct scan *s, size_t at, struct err *err)
     return 0;
 }
 
+// As Python and C print what is no number: NaN, -Infinity, nan, -inf. No word of JSON has these
+// letters.
+static bool not_finite(const char *text, size_t len)
+{
+    size_t sign = len && *text == '-';
+    return len - sign >= 3 &&
+           (strncasecmp(text + sign, "nan", 3) == 0 || strncasecmp(text + sign, "inf", 3) == 0);
+}
+
 // One character outside of texts and numbers.
 static int scan_sign(struct scan *s, unsigned char c, size_t at, struct err *err)
 {
@@ -127,6 +137,8 @@ static int scan(const char *text, size_t len, size_t memory_max, struct err *err
     struct scan s = {.values = 1};
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)text[i];
+        if ((c == '-' || isalpha(c)) && not_finite(text + i, len - i))
+            return json_bad(err, "NaN or Infinity, which are no numbers of JSON,", i);
         if (c == '-' || (c >= '0' && c <= '9')) {
             size_t n = number_length(text + i, len - i);
             if (!n)
@@ -407,4 +419,58 @@ bool json_get_bool(const struct json *object, const char *member, bool otherwise
     bool b = otherwise;
     json_bool(json_get(object, member), &b);
     return b;
+}
+
+// --- One member of a text ------------------------------------------------------------------------
+
+static size_t blank_end(const char *text, size_t len, size_t at)
+{
+    while (at < len && strchr(" \t\r\n", text[at]))
+        at++;
+    return at;
+}
+
+// Behind the string that begins here.
+static size_t string_end(const char *text, size_t len, size_t at)
+{
+    for (at++; at < len && text[at] != '"'; at++)
+        at += text[at] == '\\';
+    return at + 1;
+}
+
+// At the comma or bracket that follows the value that begins here.
+static size_t value_end(const char *text, size_t len, size_t at)
+{
+    int depth = 0;
+    while (at < len && (depth || !strchr(",}]", text[at]))) {
+        if (text[at] == '"') {
+            at = string_end(text, len, at);
+            continue;
+        }
+        depth += text[at] == '{' || text[at] == '[';
+        depth -= text[at] == '}' || text[at] == ']';
+        at++;
+    }
+    return at;
+}
+
+const char *json_find(const char *text, size_t len, const char *member, size_t *n)
+{
+    size_t at = blank_end(text, len, 0), named = strlen(member);
+    while (at < len && (text[at] == '{' || text[at] == ',')) {
+        size_t name = blank_end(text, len, at + 1), end;
+        if (name >= len || text[name] != '"')
+            return NULL;
+        size_t past = string_end(text, len, name);
+        size_t value = blank_end(text, len, blank_end(text, len, past) + 1);
+        end = value_end(text, len, value);
+        if (end >= len)
+            return NULL;
+        if (past - name == named + 2 && memcmp(text + name + 1, member, named) == 0) {
+            *n = end - value;
+            return text + value;
+        }
+        at = end;
+    }
+    return NULL;
 }

@@ -31,6 +31,11 @@ void json_free(struct json *root); // NULL is fine
 void json_cleanup(struct json **root);
 #define CLEANUP_JSON CLEANUP(json_cleanup)
 
+// The value of a member of the object that `text` is, as text, where parsing all of it would take
+// too long. `text` is valid JSON, as the store has it. NULL: it is no object, or has no such
+// member.
+const char *json_find(const char *text, size_t len, const char *member, size_t *n);
+
 // Borrowed views. NULL value in, NULL or "no" out, so that chains need one check.
 const struct json *json_get(const struct json *object, const char *member);
 const struct json *json_first(const struct json *array_or_object);

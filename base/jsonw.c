@@ -7,41 +7,44 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/str.h"
+#include "base/utf8.h"
 
 struct jsonw jsonw_to(struct buf *out)
 {
     return (struct jsonw){.out = out, .first = true};
 }
 
-static void escape(struct buf *out, unsigned char c)
+// One that jsonw_plain() does not take: bytes of it.
+static size_t escape(struct buf *out, const char *s)
 {
-    if (c >= 0x80) // no UTF-8: of a text that was cut, or of firmware
+    size_t n = utf8_char(s, UTF8_CHAR_MAX);
+    if (!n) // of a text that was cut, or of firmware
         buf_char(out, '?');
-    else if (c == '"' || c == '\\')
-        buf_fmt(out, "\\%c", c);
-    else if (c == '\n')
+    else if (*s == '"' || *s == '\\')
+        buf_fmt(out, "\\%c", *s);
+    else if (*s == '\n')
         buf_str(out, "\\n");
     else
-        buf_fmt(out, "\\u%04x", c);
+        buf_fmt(out, "\\u%04x", (unsigned)utf8_code(s, n));
+    return utf8_step(s, UTF8_CHAR_MAX);
 }
 
+// Bytes of a character that stands in a text as it is. A terminal obeys none of them.
 static size_t jsonw_plain(const char *s)
 {
-    unsigned char c = (unsigned char)*s;
-    return c >= 0x80 ? str_utf8_char(s) : c >= 0x20 && c != '"' && c != '\\' && c != 0x7f;
+    return *s == '"' || *s == '\\' ? 0 : utf8_shown(s, UTF8_CHAR_MAX);
 }
 
 static void escaped(struct buf *out, const char *s)
 {
     buf_char(out, '"');
-    for (const char *run = s;; run = ++s) {
+    while (*s) {
+        const char *run = s;
         for (size_t n; (n = jsonw_plain(s)) > 0;)
             s += n;
         buf_add(out, run, (size_t)(s - run));
-        if (!*s)
-            break;
-        escape(out, (unsigned char)*s);
+        if (*s)
+            s += escape(out, s);
     }
     buf_char(out, '"');
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 
 const char *const log_level_names[] = {"error", "warn", "info", "debug", NULL};
 static const enum log_level levels[] = {LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_DEBUG};
@@ -58,9 +59,9 @@ static void emit(enum log_level level, const char *event, const char *text)
     int head = for_journal
                    ? snprintf(line, sizeof line, "<%d>event=%s ", (int)level, event)
                    : snprintf(line, sizeof line, "%s %s event=%s ", when, level_name(level), event);
-    size_t used = head > 0 ? (size_t)head : 0;
-    for (const char *p = text; *p && used < sizeof line - 2; p++)
-        line[used++] = (unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p;
+    size_t used = head > 0 ? (size_t)head : 0, n = strnlen(text, sizeof line - 2 - used);
+    memcpy(line + used, text, n);
+    used += n;
     line[used++] = '\n';
     ssize_t ignored = write(STDERR_FILENO, line, used);
     (void)ignored;
@@ -85,13 +86,25 @@ void log_event(enum log_level level, const char *event, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    utf8_plain(text);
     emit(level, event, text);
 }
 
 void log_error(const char *event, const struct err *err)
 {
     log_event(LOG_LVL_ERROR, event, "code=%s member=%s text=\"%s\"", err_info(err->code)->slug,
-              err->member, err->text);
+              err->member, log_quote(err->text).text);
+}
+
+struct log_quoted log_quote(const char *text)
+{
+    struct log_quoted q = {0};
+    for (size_t n = 0; *text && n < sizeof q.text - 2; text++) {
+        if (*text == '"' || *text == '\\')
+            q.text[n++] = '\\';
+        q.text[n++] = *text;
+    }
+    return q;
 }
 
 bool log_budget_take(struct log_budget *b, int burst, int every_ms, int64_t now_ms)

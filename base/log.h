@@ -23,6 +23,13 @@ __attribute__((format(printf, 3, 4))) void log_event(enum log_level level, const
 bool log_wants(enum log_level level); // it is not below the level that is written
 void log_error(const char *event, const struct err *err);
 
+// For a value between quotes, which a name of a process or a setting could end: "text=\"%s\"" with
+// log_quote(text).text. Quotes and backslashes get a backslash; what is too long is cut.
+struct log_quoted {
+    char text[560];
+};
+struct log_quoted log_quote(const char *text);
+
 // A budget of lines that others may cause: `burst` at once, then one every `every_ms`. {0} begins
 // it.
 struct log_budget {

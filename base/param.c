@@ -75,6 +75,9 @@ static int out_of_range(const struct param *p, const char *got, struct err *err)
     if (p->kind == PARAM_BYTES) {
         str_from_bytes((uint64_t)p->min, low, sizeof low);
         str_from_bytes((uint64_t)p->max, high, sizeof high);
+    } else if (p->kind == PARAM_INT) {
+        snprintf(low, sizeof low, "%.0f", p->min);
+        snprintf(high, sizeof high, "%.0f", p->max);
     } else {
         snprintf(low, sizeof low, "%.10g", p->min);
         snprintf(high, sizeof high, "%.10g", p->max);
@@ -108,16 +111,76 @@ static int set_enum(const struct param *p, void *object, const char *text, struc
     return err_set(err, ERR_INVALID, p->name, "must be one of %s; got \"%.40s\"", list, text);
 }
 
-// "60s" for a parameter in s.
-static bool whole_number(const struct param *p, const char *text, int64_t *i)
+static bool is_time(const struct param *p)
 {
-    char digits[24];
-    size_t n = strlen(text), unit = p->unit ? strlen(p->unit) : 0;
-    if (unit && n > unit && n - unit < sizeof digits && strcmp(text + n - unit, p->unit) == 0) {
-        snprintf(digits, sizeof digits, "%.*s", (int)(n - unit), text);
-        text = digits;
+    return p->unit && strcmp(p->unit, "s") == 0;
+}
+
+static const struct {
+    const char *unit;
+    int seconds;
+} times[] = {{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+
+// The units from `from` on, as texts for people have them: "s|m|h|d", "m, h or d".
+struct param_time_units {
+    char text[24];
+};
+static struct param_time_units time_units(unsigned from, const char *between, const char *last)
+{
+    struct param_time_units u = {""};
+    for (unsigned i = from, n = 0; i < COUNT_OF(times); i++)
+        n += (unsigned)snprintf(u.text + n, sizeof u.text - n, "%s%s",
+                                i == from                 ? ""
+                                : i + 1 < COUNT_OF(times) ? between
+                                                          : last,
+                                times[i].unit);
+    return u;
+}
+
+// Bytes of the unit at the end of a text; 0: it has none.
+static size_t unit_at_end(const char *text, const char *unit)
+{
+    size_t n = strlen(text), of_unit = strlen(unit);
+    return n > of_unit && strcmp(text + n - of_unit, unit) == 0 ? of_unit : 0;
+}
+
+// "60" of "60s" for a parameter in s, "5" of "5m", "3" of "3%" for one in %. *factor: what the
+// number is to be multiplied by.
+enum { NUMBER_ROOM = 40 };
+static const char *without_unit(const struct param *p, const char *text, char out[NUMBER_ROOM],
+                                int *factor)
+{
+    size_t unit = p->unit && !is_time(p) ? unit_at_end(text, p->unit) : 0;
+    *factor = 1;
+    for (unsigned i = 0; i < COUNT_OF(times) && is_time(p) && !unit; i++) {
+        unit = unit_at_end(text, times[i].unit);
+        *factor = unit ? times[i].seconds : 1;
     }
-    return str_to_i64(text, i);
+    size_t number = strlen(text) - unit;
+    if (!unit || number >= NUMBER_ROOM)
+        return text;
+    snprintf(out, NUMBER_ROOM, "%.*s", (int)number, text);
+    return out;
+}
+
+// Of more digits than a number here can have.
+static bool is_huge_integer(const char *text)
+{
+    const char *digits = text + (*text == '-' || *text == '+');
+    return *digits && !digits[strspn(digits, "0123456789")];
+}
+
+static int no_number(const struct param *p, const char *text, bool units, struct err *err)
+{
+    char hint[48] = "";
+    if (units && is_time(p))
+        snprintf(hint, sizeof hint, ", or with %s such as 5m", time_units(1, ", ", " or ").text);
+    return err_set(err, ERR_INVALID, p->name, "must be %s%s%s%s, got \"%.40s\"",
+                   p->kind == PARAM_INT     ? "a whole number"
+                   : p->kind == PARAM_BYTES ? "a size such as 64 or 4K"
+                                            : "a number",
+                   p->unit && p->kind != PARAM_BYTES ? " in " : "",
+                   p->unit && p->kind != PARAM_BYTES ? p->unit : "", hint, text);
 }
 
 static int set_number(const struct param *p, void *object, const char *text, struct err *err)
@@ -125,24 +188,25 @@ static int set_number(const struct param *p, void *object, const char *text, str
     int64_t i = 0;
     uint64_t bytes = 0;
     double d = 0;
-    bool parsed = p->kind == PARAM_INT     ? whole_number(p, text, &i)
-                  : p->kind == PARAM_BYTES ? str_to_bytes(text, 1, &bytes)
-                                           : str_to_double(text, &d);
+    char room[NUMBER_ROOM];
+    int factor = 1;
+    const char *number = p->kind == PARAM_BYTES ? text : without_unit(p, text, room, &factor);
+    bool parsed = p->kind == PARAM_INT     ? str_to_i64(number, &i)
+                  : p->kind == PARAM_BYTES ? str_to_bytes(number, 1, &bytes)
+                                           : str_to_double(number, &d);
     if (!parsed)
-        return err_set(err, ERR_INVALID, p->name, "must be %s, got \"%.40s\"",
-                       p->kind == PARAM_INT     ? "a whole number"
-                       : p->kind == PARAM_BYTES ? "a size such as 64 or 4K"
-                                                : "a number",
-                       text);
-    double value = p->kind == PARAM_INT ? (double)i : p->kind == PARAM_BYTES ? (double)bytes : d;
+        return is_huge_integer(number) ? out_of_range(p, text, err) : no_number(p, text, true, err);
+    double value = p->kind == PARAM_INT     ? (double)i * factor
+                   : p->kind == PARAM_BYTES ? (double)bytes
+                                            : d * factor;
     if (value < p->min || value > p->max)
         return out_of_range(p, text, err);
     if (p->kind == PARAM_INT)
-        *(int64_t *)member_of(p, object) = i;
+        *(int64_t *)member_of(p, object) = i * factor;
     else if (p->kind == PARAM_BYTES)
         *(uint64_t *)member_of(p, object) = bytes;
     else
-        *(double *)member_of(p, object) = d;
+        *(double *)member_of(p, object) = value;
     return 0;
 }
 
@@ -156,10 +220,23 @@ int param_set_text(const struct param *p, void *object, const char *text, struct
         return set_number(p, object, text, err);
     if (strlen(text) >= p->room)
         return err_set(err, ERR_INVALID, p->name, "is longer than %zu bytes", p->room - 1);
+    if (*text && p->check && p->check(text, err) < 0) {
+        if (err)
+            snprintf(err->member, sizeof err->member, "%s", p->name);
+        return -1;
+    }
     char *to = member_of(p, object);
     memset(to, 0, p->room);
     memcpy(to, text, strlen(text));
     return 0;
+}
+
+int param_set_query(const struct param *p, void *object, const char *text, struct err *err)
+{
+    double d;
+    bool number = p->kind == PARAM_INT || p->kind == PARAM_REAL;
+    return number && !str_to_double(text, &d) ? no_number(p, text, false, err)
+                                              : param_set_text(p, object, text, err);
 }
 
 int param_set_json(const struct param *p, void *object, const struct json *value, struct err *err)
@@ -293,17 +370,26 @@ void param_print_paragraph(const char *text, FILE *out)
     print_wrapped(out, text, "", 0, 80);
 }
 
-void param_print_help(const struct param_table *t, FILE *out)
+enum { METAVAR_ROOM = 32 };
+static const char *metavar_of(const struct param *p, char room[static METAVAR_ROOM])
 {
     static const char *const metavars[] = {
         [PARAM_BOOL] = "",      [PARAM_INT] = "N",     [PARAM_REAL] = "X",
-        [PARAM_BYTES] = "SIZE", [PARAM_TEXT] = "TEXT",
+        [PARAM_BYTES] = "SIZE", [PARAM_TEXT] = "TEXT", [PARAM_ENUM] = "",
     };
+    if (p->metavar || !is_time(p))
+        return p->metavar ? p->metavar : metavars[p->kind];
+    snprintf(room, METAVAR_ROOM, "N[%s]", time_units(0, "|", "|").text);
+    return room;
+}
+
+void param_print_help(const struct param_table *t, FILE *out)
+{
     for (int i = 0; i < t->n; i++) {
         const struct param *p = &t->params[i];
-        char head[200], option[PARAM_OPTION_ROOM];
+        char head[200], option[PARAM_OPTION_ROOM], room[METAVAR_ROOM];
         int n = snprintf(head, sizeof head, "  --%s", param_option(p, option));
-        const char *metavar = p->metavar ? p->metavar : metavars[p->kind];
+        const char *metavar = metavar_of(p, room);
         if (p->kind == PARAM_ENUM) {
             for (int k = 0; p->choices[k] && n < (int)sizeof head - 20; k++)
                 n += snprintf(head + n, sizeof head - (size_t)n, "%c%s", k ? '|' : '=',
@@ -330,6 +416,7 @@ struct words {
     const char *value; // NULL: none yet
     const struct param *param;
     void *object;
+    bool filled;                // of the table that has `param`
     const struct param *joined; // the last one with `joins` that was given
 };
 
@@ -348,6 +435,7 @@ static bool find_name(const struct param_args *a, struct words *w, const char *n
     for (int i = 0; i < a->n_targets && !w->param; i++) {
         w->param = param_find_option(a->targets[i].table, name);
         w->object = a->targets[i].object;
+        w->filled = a->targets[i].filled;
     }
     return w->param != NULL;
 }
@@ -379,6 +467,7 @@ static bool find_letter(const struct param_args *a, struct words *w)
             snprintf(w->name, sizeof w->name, "%s", p->name);
             w->param = p;
             w->object = a->targets[i].object;
+            w->filled = a->targets[i].filled;
             w->value = word[2] ? word + 2 : p->kind == PARAM_BOOL ? "true" : NULL;
             return true;
         }
@@ -393,7 +482,8 @@ static int set_option(struct words *w, struct err *err)
         w->value = w->argv[++w->at];
     if (!w->value)
         return err_set(err, ERR_USAGE, w->name, "--%s needs a value", w->name);
-    if (w->param->filled && !*w->value)
+    bool filled = w->param->filled || (w->filled && w->param->kind == PARAM_TEXT);
+    if (filled && !*w->value)
         return err_set(err, ERR_USAGE, w->name, "--%s must not be empty", w->name);
     CLEANUP_BUF struct buf both = BUF_INIT;
     if (w->param->joins && w->joined == w->param)
@@ -525,7 +615,7 @@ static int param_next_line(FILE *f, char line[static PARAM_LINE_MAX + 1], struct
     n -= n && line[n - 1] == '\r';
     const char *control = str_control(line, n);
     if (control)
-        return err_set(err, ERR_USAGE, "", "the line has a control character (0x%02x)", *control);
+        return err_set(err, ERR_USAGE, "", "the line has %s", str_control_name(control).text);
     if (!str_utf8_valid(line, n))
         return err_set(err, ERR_USAGE, "", "the line is not UTF-8");
     return c != EOF || n > 0;
@@ -544,12 +634,11 @@ static int read_setting(char *line, param_set_fn *set, void *ctx, struct err *er
 
 int param_read_file(FILE *f, param_set_fn *set, void *ctx, int *line, struct err *err)
 {
-    static const char mark[] = "\xef\xbb\xbf"; // some editors begin a file with it
     char text[PARAM_LINE_MAX + 1];
     int more = 1;
     for (*line = 1; (more = param_next_line(f, text, err)) > 0; ++*line) {
-        bool marked = *line == 1 && str_starts(text, mark);
-        if (read_setting(text + (marked ? strlen(mark) : 0), set, ctx, err) < 0)
+        size_t mark = *line == 1 ? str_mark(text, strlen(text)) : 0;
+        if (read_setting(text + mark, set, ctx, err) < 0)
             return -1;
     }
     return more;

@@ -33,13 +33,16 @@ struct param {
     double min, max;            // PARAM_INT, PARAM_REAL, PARAM_BYTES
     const char *const *choices; // PARAM_ENUM: NULL-terminated
     const char *def;            // default, as text
-    const char *unit;           // "ms", "%", "bytes" or NULL
+    const char *unit;           // "ms", "%", "bytes" or NULL; texts may have it. "s": also m, h, d
     const char *metavar;        // "LIST", "N" …; NULL: after the kind
     const char *implied;        // the value of an option without "=…"; NULL: it needs one
     char joins;  // PARAM_TEXT: stands between the values of an option, or of a line of a file, that
                  // is given again; 0: the last counts. ' ': values are words
     bool filled; // PARAM_TEXT: an option with an empty value is an error, because it would mean
-                 // what leaving it out means
+                 // what leaving it out means. See param_target
+    // PARAM_TEXT: returns -1 if a text that is not empty is no value. Its error states what is
+    // wrong without the name. NULL: all texts are values.
+    int (*check)(const char *text, struct err *err);
     const char *help; // one or more sentences
     bool live;        // of a daemon's configuration: takes effect when it is read again
     bool effort;      // how long, how well or by whom, not what: results with other values compare
@@ -67,6 +70,8 @@ void param_defaults(const struct param_table *t, void *object);
 
 // Errors are ERR_INVALID with the parameter's name as member, and say what would be right.
 int param_set_text(const struct param *p, void *object, const char *text, struct err *err);
+// The same for a query, where a number has no unit, as in JSON.
+int param_set_query(const struct param *p, void *object, const char *text, struct err *err);
 int param_set_json(const struct param *p, void *object, const struct json *value, struct err *err);
 
 void param_get_text(const struct param *p, const void *object, char *out, size_t room);
@@ -94,6 +99,7 @@ int param_read_file(FILE *f, param_set_fn *set, void *ctx, int *line, struct err
 struct param_target {
     const struct param_table *table;
     void *object;
+    bool filled; // param_parse_args: all its texts are `filled`
 };
 
 // What a command line may hold, and the operands found in it.

@@ -19,24 +19,24 @@ void settings_defaults(const struct param_target *targets, int n)
         param_defaults(targets[i].table, targets[i].object);
 }
 
-enum { JOINED_MAX = 8 }; // settings of a file that may be given again, of all tables
-
 struct settings_targets {
     const struct param_target *list;
-    int n, n_joined;
-    const struct param *joined[JOINED_MAX]; // that this file has set
+    int n;
+    int line;   // that is read
+    int *lines; // of each setting of all tables, in their order: where this file has set it; 0: not
 };
 
 // Like the options of a command line, the lines of a file are joined where the table says so.
-static int set_or_join(struct settings_targets *t, const struct param *p, void *object,
+static int set_or_join(struct settings_targets *t, const struct param *p, void *object, int *before,
                        const char *value, struct err *err)
 {
     CLEANUP_BUF struct buf both = BUF_INIT;
-    for (int i = 0; i < t->n_joined; i++)
-        if (t->joined[i] == p)
-            buf_fmt(&both, "%s%c", (const char *)object + p->offset, p->joins);
-    if (p->joins && !both.len && t->n_joined < JOINED_MAX)
-        t->joined[t->n_joined++] = p;
+    if (*before && !p->joins)
+        return err_set(err, ERR_USAGE, p->name, "stands in line %d already; keep one of them",
+                       *before);
+    if (*before)
+        buf_fmt(&both, "%s%c", (const char *)object + p->offset, p->joins);
+    *before = t->line;
     buf_str(&both, value);
     if (!buf_ok(&both))
         return err_set(err, ERR_NO_MEMORY, p->name, "no memory for %s", p->name);
@@ -46,16 +46,33 @@ static int set_or_join(struct settings_targets *t, const struct param *p, void *
 static int set_one(void *ctx, const char *name, const char *value, struct err *err)
 {
     struct settings_targets *t = ctx;
-    for (int i = 0; i < t->n; i++) {
+    int *lines = t->lines;
+    for (int i = 0; i < t->n; lines += t->list[i].table->n, i++) {
         const struct param *p = param_find(t->list[i].table, name);
         if (!p)
             p = param_find_option(t->list[i].table, name);
         if (p)
-            return set_or_join(t, p, t->list[i].object, value, err) < 0
+            return set_or_join(t, p, t->list[i].object, &lines[p - t->list[i].table->params], value,
+                               err) < 0
                        ? err_prefix(err, "%s", name)
                        : 0;
     }
     return err_set(err, ERR_USAGE, name, "there is no setting \"%.40s\"", name);
+}
+
+static int settings_read_lines(struct settings_targets *t, FILE *f, const char *path,
+                               struct err *err)
+{
+    int n = 0;
+    for (int i = 0; i < t->n; i++)
+        n += t->list[i].table->n;
+    CLEANUP_MEM int *lines = calloc((size_t)n + 1, sizeof *lines);
+    t->lines = lines;
+    if (!lines)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the settings");
+    return param_read_file(f, set_one, t, &t->line, err) < 0
+               ? err_prefix(err, "%s:%d", path, t->line)
+               : 0;
 }
 
 int settings_read_file(const struct param_target *targets, int n, const char *path, bool optional,
@@ -75,19 +92,23 @@ int settings_read_file(const struct param_target *targets, int n, const char *pa
     if (!f)
         return err_sys(err, "cannot read %s", path);
     fd = -1;
-    int line;
-    return param_read_file(f, set_one, &t, &line, err) < 0 ? err_prefix(err, "%s:%d", path, line)
-                                                           : 0;
+    return settings_read_lines(&t, f, path, err);
+}
+
+static const char *settings_variable(const struct param *p, const char *prefix, char *out,
+                                     size_t room)
+{
+    snprintf(out, room, "%s%s", prefix, p->name);
+    for (char *c = out; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    return out;
 }
 
 static int read_variable(const struct param *p, void *object, const char *prefix, bool keep_empty,
                          struct err *err)
 {
     char name[80];
-    int n = snprintf(name, sizeof name, "%s%s", prefix, p->name);
-    for (int k = 0; k < n && name[k]; k++)
-        name[k] = (char)toupper((unsigned char)name[k]);
-    const char *value = getenv(name);
+    const char *value = getenv(settings_variable(p, prefix, name, sizeof name));
     if (!value || (!*value && !keep_empty))
         return 0;
     return param_set_text(p, object, value, err) < 0 ? err_prefix(err, "%s", name) : 0;
@@ -110,7 +131,9 @@ static const struct param action_params[] = {
     {.name = "check_config",
      .kind = PARAM_BOOL,
      .def = "false",
-     .help = "Check the configuration and exit; status 2 if it has an error."},
+     .help =
+         "Check the configuration and exit; status 2 if it has an error. What a start would only "
+         "log is a warning."},
     {.name = "print_config",
      .kind = PARAM_BOOL,
      .def = "false",
@@ -181,16 +204,16 @@ static int check_texts(const struct settings_program *program, struct err *err)
             size_t n = p->kind == PARAM_TEXT ? strlen(text) : 0;
             const char *control = str_control(text, n);
             if (control)
-                return err_set(err, ERR_USAGE, p->name, "%s has a control character (0x%02x)",
-                               p->name, *control);
+                return err_set(err, ERR_USAGE, p->name, "%s has %s", p->name,
+                               str_control_name(control).text);
             if (!str_utf8_valid(text, n))
                 return err_set(err, ERR_USAGE, p->name, "%s is not UTF-8", p->name);
         }
     return 0;
 }
 
-static int settings_gather(const struct settings_program *p, int argc, char **argv,
-                           enum settings_action *action, struct err *err)
+int settings_read(const struct settings_program *p, int argc, char **argv,
+                  enum settings_action *action, struct err *err)
 {
     struct settings_line line = {p, NULL, action};
     *action = SETTINGS_RUN;
@@ -205,14 +228,69 @@ static int settings_gather(const struct settings_program *p, int argc, char **ar
             0 ||
         settings_read_environment(p->targets, p->n, p->prefix, true, err) < 0)
         return -1;
-    return read_options(&line, argc, argv, err) < 0 ? -1 : check_texts(p, err);
+    if (read_options(&line, argc, argv, err) < 0)
+        return -1;
+    return check_texts(p, err) < 0 ? settings_at_fault(p, argc, argv, err) : 0;
 }
 
-int settings_read(const struct settings_program *p, int argc, char **argv,
-                  enum settings_action *action, struct err *err)
+// ---- Where a setting was set --------------------------------------------------------------------
+
+struct settings_search {
+    const struct param *wanted;
+    char option[PARAM_OPTION_ROOM];
+    int line, found; // of the file; found 0: in no line
+};
+
+static int search_line(void *ctx, const char *name, const char *value, struct err *err)
 {
-    if (settings_gather(p, argc, argv, action, err) == 0)
-        return 0;
-    str_no_controls(err->text); // it repeats what was given, on a terminal that might obey it
-    return -1;
+    struct settings_search *s = ctx;
+    (void)value;
+    (void)err;
+    if (strcmp(name, s->wanted->name) == 0 || strcmp(name, s->option) == 0)
+        s->found = s->line;
+    return 0;
+}
+
+static int search_file(struct settings_search *s, const char *path)
+{
+    CLEANUP_FILE FILE *f = fopen(path, "re");
+    struct err ignored;
+    if (f)
+        param_read_file(f, search_line, s, &s->line, &ignored);
+    return s->found;
+}
+
+static const struct param *search_param(const struct settings_program *p, const char *name)
+{
+    const struct param *found = NULL;
+    for (int i = 0; i < p->n && !found; i++)
+        found = param_find(p->targets[i].table, name);
+    return found;
+}
+
+int settings_at_fault(const struct settings_program *p, int argc, char **argv, struct err *err)
+{
+    struct settings_search s = {.wanted = search_param(p, err->member)};
+    const char *path = p->file;
+    char variable[80];
+    if (!s.wanted)
+        return -1;
+    param_option(s.wanted, s.option);
+    for (int i = 1; i < argc; i++) {
+        size_t n = strlen(s.option);
+        if (str_starts(argv[i], "--config="))
+            path = argv[i] + strlen("--config=");
+        if (str_starts(argv[i], "--") && strncmp(argv[i] + 2, s.option, n) == 0 &&
+            (argv[i][2 + n] == '=' || !argv[i][2 + n]))
+            return -1;
+    }
+    if (getenv(settings_variable(s.wanted, p->prefix, variable, sizeof variable)))
+        return err_prefix(err, "%s", variable);
+    return search_file(&s, path) ? err_prefix(err, "%s:%d", path, s.found) : -1;
+}
+
+void settings_warn(const struct settings_program *p, int argc, char **argv, struct err *why)
+{
+    settings_at_fault(p, argc, argv, why);
+    fprintf(stderr, "%s: warning: %s\n", p->name, why->text);
 }

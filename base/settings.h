@@ -5,7 +5,8 @@
 #include "base/param.h"
 
 void settings_defaults(const struct param_target *targets, int n);
-// Sets what the file names. ERR_USAGE or ERR_INVALID names the file, the line and the setting. With
+// Sets what the file names. ERR_USAGE or ERR_INVALID names the file, the line and the setting, of a
+// setting that stands twice and may not be repeated both lines. With
 // `optional` a file that does not exist is empty. What is neither a file nor a device is refused:
 // reading a pipe could wait for ever.
 int settings_read_file(const struct param_target *targets, int n, const char *path, bool optional,
@@ -29,6 +30,7 @@ enum settings_action {
 extern const struct param_table settings_actions; // those that all programs have; for help alone
 
 struct settings_program {
+    const char *name;      // before what it prints
     const char *file;      // that is read unless --config=FILE names another
     const char *prefix;    // of variables: "NUMAPROBED_"
     const char *own;       // option of SETTINGS_OWN; NULL: there is none
@@ -42,6 +44,12 @@ struct settings_program {
 // line.
 int settings_read(const struct settings_program *p, int argc, char **argv,
                   enum settings_action *action, struct err *err);
+// For a setting that is found wrong later: puts the variable, or the file and its line, before the
+// text, where they set what `err->member` names. Returns -1.
+int settings_at_fault(const struct settings_program *p, int argc, char **argv, struct err *err);
+// For what a check finds doubtful and a start does with: prints it as a warning on stderr, with the
+// same place before it.
+void settings_warn(const struct settings_program *p, int argc, char **argv, struct err *why);
 static inline bool settings_are_used(enum settings_action action)
 {
     return action == SETTINGS_RUN || action >= SETTINGS_PRINT;

@@ -2,6 +2,7 @@
 // Each parser takes the whole text or nothing, and leaves its output untouched when it fails.
 #include "base/str.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 
 bool str_to_u64(const char *s, uint64_t *out)
 {
@@ -68,32 +70,30 @@ bool str_to_double(const char *s, double *out)
     return true;
 }
 
+const char *str_plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+bool str_is_address(const char *s)
+{
+    unsigned char binary[sizeof(struct in6_addr)];
+    return inet_pton(AF_INET, s, binary) == 1 || inet_pton(AF_INET6, s, binary) == 1;
+}
+
 bool str_starts(const char *s, const char *prefix)
 {
     return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-// Length of the well-formed sequence at p (RFC 3629), or 0.
-static size_t utf8_sequence(const unsigned char *p, size_t left)
+const char *str_list_next(const char **list, size_t *n)
 {
-    if (p[0] < 0x80)
-        return 1;
-    size_t n = p[0] >= 0xc2 && p[0] <= 0xdf ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : 0;
-    if (p[0] >= 0xf0 && p[0] <= 0xf4)
-        n = 4;
-    if (!n || n > left)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
-    bool beyond = (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf4 && p[1] > 0x8f);
-    return overlong || beyond ? 0 : n;
-}
-
-size_t str_utf8_char(const char *s)
-{
-    return utf8_sequence((const unsigned char *)s, 4); // the NUL continues nothing
+    const char *word = *list + strspn(*list, " ,");
+    size_t all = strcspn(word, ",");
+    *list = word + all;
+    for (*n = all; *n && word[*n - 1] == ' ';)
+        --*n;
+    return all ? word : NULL;
 }
 
 bool str_url_has_user(const char *url)
@@ -102,11 +102,52 @@ bool str_url_has_user(const char *url)
     return memchr(host, '@', strcspn(host, "/?#"));
 }
 
+bool str_is_host(const char *host, size_t n)
+{
+    static const char six[] = "0123456789abcdefABCDEF:.", letters[] = "abcdefghijklmnopqrstuvwxyz"
+                                                                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                                      "0123456789-._";
+    return n > 2 && *host == '[' ? strspn(host + 1, six) == n - 2 && host[n - 1] == ']'
+                                 : n && strspn(host, letters) == n;
+}
+
+// ":7780"
+static bool is_port(const char *port, size_t n)
+{
+    size_t digits = n ? strspn(port + 1, "0123456789") : 0;
+    long number = digits && digits + 1 == n ? strtol(port + 1, NULL, 10) : 0;
+    return number >= 1 && number <= UINT16_MAX;
+}
+
+const char *str_url_fault(const char *url)
+{
+    const char *host =
+        str_starts(url, "http://") || str_starts(url, "https://") ? strstr(url, "//") + 2 : NULL;
+    if (!host)
+        return "must begin with http:// or https://";
+    for (const char *c = url; *c; c++)
+        if (*c <= ' ' || *c > '~')
+            return "must have no blanks, and no characters beyond ASCII";
+    size_t all = strcspn(host, "/?#");
+    for (const char *at; (at = memchr(host, '@', all)); host = at + 1)
+        all -= (size_t)(at + 1 - host);
+    size_t n = *host == '[' ? strcspn(host, "]/?#") + 1 : strcspn(host, ":/?#");
+    if (n > all || !str_is_host(host, n))
+        return "must have a host behind ://, a name or an address such as 192.0.2.1 or "
+               "[2001:db8::1]";
+    return n == all || is_port(host + n, all - n) ? NULL : "must have a port from 1 to 65535";
+}
+
+size_t str_mark(const char *s, size_t n)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    return n >= sizeof mark - 1 && memcmp(s, mark, sizeof mark - 1) == 0 ? sizeof mark - 1 : 0;
+}
+
 bool str_utf8_valid(const char *s, size_t n)
 {
-    const unsigned char *p = (const unsigned char *)s;
     for (size_t i = 0, step; i < n; i += step)
-        if (!(step = utf8_sequence(p + i, n - i)))
+        if (!(step = utf8_char(s + i, n - i)))
             return false;
     return true;
 }
@@ -114,16 +155,17 @@ bool str_utf8_valid(const char *s, size_t n)
 const char *str_control(const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (((unsigned char)s[i] < ' ' && s[i] != '\t') || s[i] == '\x7f')
+        if (s[i] != '\t' && utf8_control(s + i, n - i))
             return &s[i];
     return NULL;
 }
 
-void str_no_controls(char *s)
+struct str_control_name str_control_name(const char *at)
 {
-    for (; *s; s++)
-        if ((unsigned char)*s < ' ' || *s == '\x7f')
-            *s = '?';
+    struct str_control_name name;
+    snprintf(name.text, sizeof name.text, "a control character (U+%04X)",
+             (unsigned)utf8_code(at, utf8_char(at, UTF8_CHAR_MAX)));
+    return name;
 }
 
 static const char unit_letters[] = "KMGT";
@@ -290,7 +332,9 @@ static int sizes_item(char *item, int most, const char *member, uint64_t *list, 
         if (size > last || size > UINT64_MAX / 2)
             size = last;
         if (*n == most)
-            return err_set(err, ERR_INVALID, member, "has more than %d sizes", most);
+            return err_set(err, ERR_INVALID, member,
+                           "must be at most %d size%s, got more with \"%.40s\"", most,
+                           str_plural(most), item);
         list[(*n)++] = size;
         if (size == last)
             return 0;

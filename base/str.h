@@ -14,14 +14,29 @@ bool str_to_hex(const char *s, uint64_t *out); // "0x7f00" or "7f00"
 // Decimal and finite, '.' whatever the locale.
 bool str_to_double(const char *s, double *out);
 bool str_starts(const char *s, const char *prefix);
+const char *str_plural(int64_t n);  // "" for 1, else "s": "%d node%s"
+bool str_is_address(const char *s); // IPv4 or IPv6, without a port, brackets or a network card
+// The next word of "a, b" and its *n bytes; *list moves behind it. Words are without the blanks
+// around them, and those without a byte are skipped. NULL: there is no more.
+const char *str_list_next(const char **list, size_t *n);
 // "https://user:password@host/x": its authority has a user, perhaps with a password.
 bool str_url_has_user(const char *url);
+// "n1.example", "192.0.2.1" or "[2001:db8::1]", of n bytes.
+bool str_is_host(const char *host, size_t n);
+// What is wrong with "https://n1:7443/path?query", as the end of a sentence about it. It may have a
+// user (str_url_has_user()). NULL: nothing.
+const char *str_url_fault(const char *url);
+// Bytes of the mark (of byte order) with which some editors begin a file. 0: there is none.
+size_t str_mark(const char *s, size_t n);
 bool str_utf8_valid(const char *s, size_t n);
-// The first control character that is no tab; NULL: there is none.
+// The first control character (utf8_control()) that is no tab; NULL: there is none.
+// str_control_name() names it.
 const char *str_control(const char *s, size_t n);
-void str_no_controls(char *s); // control characters become '?'
-// Bytes of the character with which a text begins, 1 to 4; 0: it is none of UTF-8.
-size_t str_utf8_char(const char *s);
+// "a control character (U+009B)", the end of an error about one at `at`.
+struct str_control_name {
+    char text[48];
+};
+struct str_control_name str_control_name(const char *at);
 
 // "64", "32K", "4M", "16G", "1T", also "32KiB"/"32KB": powers of 1024. A bare number counts in
 // `unit` bytes. Writes bytes.

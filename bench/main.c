@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/written.h"
 #include "bench/benchmarks/table.h"
 #include "bench/ranks/comm.h"
 #include "bench/ranks/life.h"
@@ -39,8 +40,8 @@ static void arm_deadline(const struct options *o, int rank, int fd)
     static char words[512];
     struct buf line CLEANUP_BUF = BUF_INIT;
     struct record r = {.kind = RECORD_END, .end = {.code = ERR_TIMEOUT}};
-    snprintf(r.end.text, sizeof r.end.text, "the deadline of %lld s has passed",
-             (long long)o->deadline_s);
+    snprintf(r.end.text, sizeof r.end.text,
+             "not ready after %lld s: raise timeout_s or measure less", (long long)o->deadline_s);
     record_write(&r, &line);
     snprintf(words, sizeof words, "%s", buf_text(&line));
     // The launcher kills all when the first one ends: let that be rank 0, which has the last word.
@@ -86,10 +87,10 @@ static int main_refuse(struct emit *e, int rank, const struct err *err)
 }
 
 // Before the ranks know each other: each says what is wrong, and the launcher ends the others.
-static int fail_alone(struct emit *e, int rank, const struct err *err)
+static int fail_alone(const struct options *o, struct emit *e, int rank, const struct err *err)
 {
     if (rank != 0)
-        print_failure(err, stderr);
+        print_failure(o, err, stderr);
     return report(e, rank, err);
 }
 
@@ -101,7 +102,7 @@ static int main_answer(const struct options *o, int rank)
         printf("numa_bench " NUMAPROBE_VERSION " (method %s)\n", spec_method(&o->spec));
     else
         options_help(o, stdout);
-    if (fflush(stdout) == 0 && !ferror(stdout)) // a first part may have failed, the last not
+    if (all_written(stdout))
         return 0;
     fputs("numa_bench: cannot write to the standard output\n", stderr);
     return 1;
@@ -122,6 +123,6 @@ int main(int argc, char **argv)
         return report(&emit, rank, &channel_err);
     arm_deadline(&options, rank, emit.fd);
     if (parsed == 0 && bind_rank_of_mpi(&options, &err) < 0)
-        return fail_alone(&emit, rank, &err);
+        return fail_alone(&options, &emit, rank, &err);
     return parsed < 0 ? main_refuse(&emit, rank, &err) : main_measure(&options, rank, &emit);
 }

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/written.h"
 #include "client/commands.h"
 #include "client/exits.h"
 #include "client/pager.h"
@@ -66,6 +67,37 @@ static int parse_options(struct param_args *a, int argc, char **argv, int from, 
     return -1;
 }
 
+// An empty word would be a name that nothing has. Of other commands it may be a text.
+static int check_operands(const struct command *k, const struct invocation *i, struct err *err)
+{
+    if (i->n < k->n_min)
+        return err_set(err, ERR_USAGE, "", "%s needs %s", k->name, k->operands);
+    for (int word = 0; k->of_fleet && word < i->n; word++)
+        if (!*i->operands[word])
+            return err_set(err, ERR_USAGE, "", "%s: word %d of %s must not be empty", k->name,
+                           word + 1, k->operands);
+    return 0;
+}
+
+// The member of an error that is an option of the command is called by the option's name.
+static int name_option(const struct command *k, struct err *err)
+{
+    char option[PARAM_OPTION_ROOM], first[sizeof err->member]; // of "at_once_each.n"
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(err->member, "."), err->member);
+    const struct param *p = k->options ? param_find(k->options, first) : NULL;
+    if (p && !str_starts(err->text, err->member))
+        snprintf(err->member, sizeof err->member, "--%s", param_option(p, option));
+    return -1;
+}
+
+// Whether --at-once is given shows a value that it cannot have. A default of files stays.
+static void settle_at_once(struct cli *c)
+{
+    c->at_once_given = c->fleet.at_once;
+    if (!c->at_once_given)
+        c->fleet.at_once = c->fleet_usual->at_once;
+}
+
 enum { OPTIONS_BYTES = 8192 }; // a file's name may have 4095 bytes
 
 static int run_command(struct cli *c, const struct command *k, int argc, char **argv,
@@ -73,6 +105,9 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
 {
     static _Alignas(16) char options[OPTIONS_BYTES];
     static struct spec spec;
+    static struct fleet_settings usual;
+    // Settings of files are taken back by an empty option. Nothing else is: --node=$UNSET must not
+    // mean all nodes.
     struct param_target targets[5] = {{&cli_options, c}};
     struct param_args args = {.targets = targets, .n_targets = 1};
     CLEANUP_MEM char **operands = calloc((size_t)argc + 1, sizeof *operands);
@@ -91,11 +126,14 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
     if (k->of_fleet) {
         if (config_load_fleet(c, err) < 0)
             return -1;
+        usual = c->fleet;
+        c->fleet_usual = &usual;
+        c->fleet.at_once = 0;
         targets[args.n_targets++] = (struct param_target){&fleet_settings, &c->fleet};
     }
     if (k->options) {
         param_defaults(k->options, options);
-        targets[args.n_targets++] = (struct param_target){k->options, options};
+        targets[args.n_targets++] = (struct param_target){k->options, options, true};
     }
     // "start latency": the benchmark is the word after it.
     int verb = k->spec_verb && argc && strcmp(argv[0], k->spec_verb) == 0;
@@ -104,11 +142,11 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
     argv += verb;
     argc -= verb;
     if (has_spec) {
-        targets[args.n_targets++] = (struct param_target){&spec_common, &spec};
+        targets[args.n_targets++] = (struct param_target){&spec_common, &spec, true};
         if (choose_benchmark(&args, &spec, &argc, argv, err) < 0)
             return -1;
         targets[args.n_targets++] =
-            (struct param_target){&benchmarks[spec.benchmark].params, &spec};
+            (struct param_target){&benchmarks[spec.benchmark].params, &spec, true};
     }
     args.operands = operands + verb;
     args.most = has_spec ? 0 : k->n_max;
@@ -120,18 +158,20 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
         if (parse_options(&args, argc, argv, 0, err) < 0)
             return -1;
     }
+    if (k->of_fleet)
+        settle_at_once(c);
     invocation.n = args.n + verb;
     if (c->output >= OUTPUT_NFD && !k->labels)
         return err_set(err, ERR_USAGE, "",
                        "-o nfd and -o slurm are for numaprobe check, not for %s", k->name);
-    if (invocation.n < k->n_min)
-        return err_set(err, ERR_USAGE, "", "%s needs %s", k->name, k->operands);
+    if (check_operands(k, &invocation, err) < 0)
+        return -1;
     config_find_daemon(c);
     if (k->pages && c->output == OUTPUT_TABLE)
         pager_begin(c);
     int status = k->run(c, &invocation, err);
-    pager_end(c);
-    return status;
+    pager_end();
+    return status < 0 ? name_option(k, err) : status;
 }
 
 // Options before the command's name: "numaprobe -o json runs". Index of the command, or -1.
@@ -147,13 +187,18 @@ static int command_index(struct cli *c, int argc, char **argv, struct err *err)
 
 // What watches takes the first line of the output and this status for "not known"; 1 or 2
 // would be an alarm. A file of labels has no place for such a line.
+enum { PLUGIN_UNKNOWN = 3 };
 static int report_as_plugin(const struct cli *c, const struct err *err)
 {
-    enum { PLUGIN_UNKNOWN = 3 };
     CLEANUP_BUF struct buf b = BUF_INIT;
     problem_write(err, &b);
     fprintf(c->output >= OUTPUT_NFD ? stderr : stdout, "NUMAPROBE UNKNOWN - %s\n", buf_text(&b));
     return PLUGIN_UNKNOWN;
+}
+
+static int report_failure(const struct cli *c, bool plugin, const struct err *err)
+{
+    return plugin ? report_as_plugin(c, err) : problem_report(NULL, err);
 }
 
 // A closed stdout or stderr would be the number that the next socket gets, and be printed into.
@@ -165,21 +210,34 @@ static void keep_standard_fds(void)
             return;
 }
 
+// The first word that is a command decides, also where the options before it are wrong, or a file
+// of settings.
+static bool names_plugin(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        for (const struct command *k = commands; k->name; k++)
+            if (strcmp(argv[i], k->name) == 0)
+                return k->plugin;
+    return false;
+}
+
 // A reader that has seen enough (head) is no failure of ours; a full disk is.
-static int flush_output(int status)
+static int flush_output(int status, bool plugin)
 {
     struct err err = {0};
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
     if (print_lost() && status == 0) {
         err_set(&err, ERR_NO_MEMORY, "", "no memory for all of the output");
         status = problem_report(NULL, &err);
+        status = plugin ? PLUGIN_UNKNOWN : status;
     }
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    if (all_written(stdout))
         return status;
     if (errno == EPIPE || (poll(&out, 1, 0) == 1 && out.revents & (POLLERR | POLLHUP)))
         return status;
     err_set(&err, ERR_SYSTEM, "", "the output could not be written");
-    return problem_report(NULL, &err);
+    status = problem_report(NULL, &err);
+    return plugin ? PLUGIN_UNKNOWN : status;
 }
 
 // "fleet help run" is "help fleet run".
@@ -198,17 +256,18 @@ int cli_main(int argc, char **argv)
 {
     struct cli c = {0};
     struct err err = {0};
+    const bool plugin = names_plugin(argc, argv);
     keep_standard_fds();
     signal(SIGPIPE, SIG_IGN);
     if (config_load(&c, &err) < 0)
-        return problem_report(NULL, &err);
+        return report_failure(&c, plugin, &err);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
-        return flush_output(cmd_help(&c, &(struct invocation){.table = commands}, &err));
+        return flush_output(cmd_help(&c, &(struct invocation){.table = commands}, &err), false);
     if (argc > 1 && strcmp(argv[1], "--version") == 0)
-        return flush_output(cmd_version(&c, &(struct invocation){.table = commands}, &err));
+        return flush_output(cmd_version(&c, &(struct invocation){.table = commands}, &err), false);
     int at = command_index(&c, argc, argv, &err);
     if (at < 0)
-        return problem_report(NULL, &err);
+        return report_failure(&c, plugin, &err);
     if (at >= argc) {
         help_print_usage(commands, stderr);
         return CLI_EXIT_USAGE;
@@ -220,6 +279,6 @@ int cli_main(int argc, char **argv)
         return problem_report(NULL, &err);
     int status = run_command(&c, k, argc - at - used, argv + at + used, &err);
     if (status < 0)
-        status = k->plugin ? report_as_plugin(&c, &err) : problem_report(NULL, &err);
-    return flush_output(status);
+        status = report_failure(&c, k->plugin, &err);
+    return flush_output(status, k->plugin);
 }

@@ -55,7 +55,7 @@ static void print_notes(const struct json *notes)
     for (const struct json *n = json_first(notes); n; n = json_next(n)) {
         CLEANUP_BUF struct buf line = BUF_INIT;
         const char *text = json_text(n);
-        print_safe(&line, text ? text : "");
+        buf_plain(&line, text ? text : "");
         printf("Note: %s.\n", buf_text(&line));
     }
 }

@@ -77,7 +77,7 @@ int cmd_backup(struct cli *c, const struct invocation *i, struct err *err)
     char size[32];
     int64_t bytes = 0;
     struct stat st;
-    if (f->force && stat(i->operands[0], &st) == 0 && !S_ISREG(st.st_mode))
+    if (stat(i->operands[0], &st) == 0 && !S_ISREG(st.st_mode))
         return err_set(err, ERR_USAGE, "", "%.180s is not a regular file", i->operands[0]);
     if (out_file_open(&file, i->operands[0], 0600, f->force, err) < 0 ||
         cmd_backup_fetch(c, &file, &bytes, err) < 0 || out_file_keep(&file, err) < 0 ||

@@ -8,6 +8,7 @@
 #include "client/http.h"
 #include "client/print.h"
 #include "client/result.h"
+#include "model/token.h"
 
 // --- baseline ----------------------------------------------------------------------------------
 
@@ -44,10 +45,9 @@ static void print_baselines(const struct cli *c, const struct json *one, const s
 
 static int path_of(const char *name, struct buf *path, struct err *err)
 {
-    if (!*name || name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                    "0123456789._-")])
-        return err_set(err, ERR_USAGE, "",
-                       "\"%.63s\" is not a valid baseline name: use letters, digits and . _ -",
+    struct err why;
+    if (token_check_name(name, &why) < 0)
+        return err_set(err, ERR_USAGE, "", "the name of a baseline %s, got \"%.70s\"", why.text,
                        name);
     buf_fmt(path, "/v1/baselines/%s", name);
     return buf_ok(path) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
@@ -131,10 +131,10 @@ static const struct {
     int n_min, n_max;
     int (*run)(struct cli *c, char **words, int n, struct err *err);
 } actions[] = {
-    {"set", "NAME ID...", 2, BASELINE_OPERANDS_MAX - 1, baseline_set},
+    {"set", " NAME ID...", 2, BASELINE_OPERANDS_MAX - 1, baseline_set},
     {"list", "", 0, 0, baseline_list},
-    {"show", "NAME", 1, 1, baseline_show},
-    {"delete", "NAME", 1, 1, baseline_delete},
+    {"show", " NAME", 1, 1, baseline_show},
+    {"delete", " NAME", 1, 1, baseline_delete},
 };
 
 int cmd_baseline(struct cli *c, const struct invocation *i, struct err *err)
@@ -144,7 +144,7 @@ int cmd_baseline(struct cli *c, const struct invocation *i, struct err *err)
             continue;
         int n = i->n - 1;
         if (n < actions[a].n_min || n > actions[a].n_max)
-            return err_set(err, ERR_USAGE, "", "usage: numaprobe baseline %s %s", actions[a].name,
+            return err_set(err, ERR_USAGE, "", "usage: numaprobe baseline %s%s", actions[a].name,
                            actions[a].operands);
         return actions[a].run(c, i->operands + 1, n, err);
     }

@@ -30,7 +30,7 @@ static const struct param cancel_params[] = {
      .offset = offsetof(struct cancel_flags, wait_s),
      .max = WAIT_MAX_S,
      .def = "0",
-     .metavar = "SECONDS",
+     .unit = "s",
      .help = "Wait until the runs and their processes have ended, at most this long. The exit "
              "status is 6 if one has not ended by then. Default: do not wait."},
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The newest run as a plugin of Nagios judges it: against a baseline, by the daemon, or against a
 // reference of the hardware. A reference is a file of the client, so the client judges by it.
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,9 +17,10 @@
 #include "client/labels.h"
 #include "client/print.h"
 #include "client/problem.h"
+#include "client/result.h"
 
 struct check_flags {
-    char run[24];
+    char run[80];
     double warn, crit;
     int64_t max_age;
     char reference[1024];
@@ -30,7 +32,7 @@ static const struct param check_params[] = {
      .offset = offsetof(struct check_flags, run),
      .room = sizeof((struct check_flags *)0)->run,
      .def = "latest",
-     .metavar = "ID",
+     .metavar = "ID|last",
      .help = "Run to check. Default: the newest run with the parameters of the baseline."},
     {.name = "warn",
      .kind = PARAM_REAL,
@@ -57,6 +59,7 @@ static const struct param check_params[] = {
      .unit = "s",
      .help = "WARNING if the run is older than this. 0: any age."},
     {.name = "reference",
+     .filled = true,
      .kind = PARAM_TEXT,
      .offset = offsetof(struct check_flags, reference),
      .room = sizeof((struct check_flags *)0)->reference,
@@ -94,11 +97,17 @@ static int read_reference(const char *path, struct class_reference *out, struct 
     char block[1 << 14];
     size_t n;
     if (!f)
-        return err_sys(err, "cannot open %.100s", path);
+        return err_set(err, ERR_USAGE, "reference", "cannot open %.100s: %s", path,
+                       strerror(errno));
     while ((n = fread(block, 1, sizeof block, f)) > 0 && text.len <= REFERENCE_BYTES_MAX)
         buf_add(&text, block, n);
     if (ferror(f))
-        return err_sys(err, "cannot read %.100s", path);
+        return err_set(err, ERR_USAGE, "reference", "cannot read %.100s: %s", path,
+                       strerror(errno));
+    buf_drop(&text, str_mark(buf_text(&text), text.len));
+    if (!text.len)
+        return err_set(err, ERR_USAGE, "reference",
+                       "%.100s is empty; numaprobe fleet reference writes a reference", path);
     if (text.len > REFERENCE_BYTES_MAX)
         return err_set(err, ERR_TOO_LARGE, "reference", "%.100s has more than %d MiB", path,
                        REFERENCE_BYTES_MAX >> 20);
@@ -106,30 +115,37 @@ static int read_reference(const char *path, struct class_reference *out, struct 
         return err_set(err, ERR_NO_MEMORY, "reference", "no memory for %.100s", path);
     if (!(document = json_parse(buf_text(&text), text.len, &why)) ||
         class_reference_read(out, document, &why) < 0)
-        return err_set(err, why.code, "", "%.100s: %s%s%s", path, why.member,
+        return err_set(err, why.code, "reference", "%.100s: %s%s%s", path, why.member,
                        *why.member ? " " : "", why.text);
     return 0;
 }
 
+// The run of --run; 0: the newest with the parameters of the baseline.
+static int find_run(struct cli *c, const struct check_flags *f, int64_t *id, struct err *err)
+{
+    char run[sizeof f->run], *word = run;
+    memcpy(run, f->run, sizeof run);
+    *id = 0;
+    if (strcmp(run, "latest") == 0 || result_find(c, &word, 1, id, err) == 0)
+        return 0;
+    return err_prefix(err, "--run");
+}
+
 // The newest succeeded runs of each benchmark, or one run.
-static int get_runs(struct cli *c, const struct check_flags *f, struct summary_page *out,
-                    int64_t *id, struct err *err)
+static int get_runs(struct cli *c, int64_t id, struct summary_page *out, struct err *err)
 {
     CLEANUP_JSON struct json *page = NULL;
     char path[120];
-    *id = 0;
-    if (strcmp(f->run, "latest") != 0 && (!str_to_i64(f->run, id) || *id < 1 || *id == INT64_MAX))
-        return err_set(err, ERR_USAGE, "run", "--run must be the number of a run, or latest");
-    if (*id)
-        snprintf(path, sizeof path, "/v1/runs?form=summary&limit=1&cursor=b%" PRId64, *id + 1);
+    if (id && id < INT64_MAX)
+        snprintf(path, sizeof path, "/v1/runs?form=summary&limit=1&cursor=b%" PRId64, id + 1);
     else
         snprintf(path, sizeof path, "/v1/runs?form=summary&state=succeeded&per_benchmark=%d",
                  NEWEST_OF_EACH);
     if (http_json(c, "GET", path, NULL, &page, err) < 0 || summary_page_read(page, out, err) < 0)
         return -1;
-    if (*id && (out->n_runs == 0 || out->runs[0].id != *id)) {
+    if (id && (out->n_runs == 0 || out->runs[0].id != id)) {
         summary_page_fini(out);
-        return err_set(err, ERR_NOT_FOUND, "run", "there is no run %" PRId64, *id);
+        return err_set(err, ERR_NOT_FOUND, "run", "there is no run %" PRId64, id);
     }
     return 0;
 }
@@ -199,12 +215,14 @@ static void reference_text(const struct reference_answer *a, const char *path, s
     buf_fmt(out, "run %" PRId64 " of %s (%s old%s) against reference %s: ", a->run->id,
             a->run->benchmark, age, a->old ? ", too old" : "", path);
     if (v->worse)
-        buf_fmt(out, "%d of %d metrics significantly slower; ", v->worse, v->compared);
+        buf_fmt(out, "%d of %d metric%s significantly slower; ", v->worse, v->compared,
+                str_plural(v->compared));
     else
-        buf_fmt(out, "none of %d metrics significantly slower by the threshold; ", v->compared);
-    buf_fmt(out, "worst %s %.4g%s%s, %+.1f %% of %.4g (%d nodes, spread %.1f %%)", v->worst->name,
+        buf_fmt(out, "none of %d metric%s significantly slower by the threshold; ", v->compared,
+                str_plural(v->compared));
+    buf_fmt(out, "worst %s %.4g%s%s, %+.1f %% of %.4g (%d node%s, spread %.1f %%)", v->worst->name,
             v->value, *v->worst->unit ? " " : "", v->worst->unit, v->percent, v->worst->median,
-            v->worst->nodes, 100 * v->worst->spread);
+            v->worst->nodes, str_plural(v->worst->nodes), 100 * v->worst->spread);
 }
 
 static void reference_line(const struct reference_answer *a, const struct check_flags *f,
@@ -278,18 +296,17 @@ static int reference_document(const struct reference_answer *a, const struct che
     return *out ? 0 : -1;
 }
 
-static int check_reference(struct cli *c, const struct check_flags *f, struct json **out,
-                           struct err *err)
+static int check_reference(struct cli *c, const struct check_flags *f, int64_t id,
+                           struct json **out, struct err *err)
 {
     struct class_reference r;
     struct summary_page page;
     struct reference_answer answer;
-    int64_t id;
     if (f->crit < f->warn)
         return err_set(err, ERR_USAGE, "crit", "--crit must be at least --warn (%g)", f->warn);
     if (read_reference(f->reference, &r, err) < 0)
         return -1;
-    int rc = get_runs(c, f, &page, &id, err);
+    int rc = get_runs(c, id, &page, err);
     if (rc == 0) {
         rc = judge_runs(&page, &r, f, &answer, err);
         if (rc == 0 && id && !answer.run)
@@ -305,11 +322,12 @@ static int check_reference(struct cli *c, const struct check_flags *f, struct js
 
 // --- Against a baseline ------------------------------------------------------------------------
 
-static int check_path(const struct check_flags *f, const char *name, struct buf *path,
+static int check_path(const struct check_flags *f, int64_t run, const char *name, struct buf *path,
                       struct err *err)
 {
-    buf_fmt(path, "/v1/check?warn=%g&crit=%g&run=", f->warn, f->crit);
-    http_escape(path, f->run);
+    buf_fmt(path, "/v1/check?warn=%g&crit=%g", f->warn, f->crit);
+    if (run)
+        buf_fmt(path, "&run=%" PRId64, run);
     if (f->max_age)
         buf_fmt(path, "&max_age=%lld", (long long)f->max_age);
     if (name) {
@@ -319,11 +337,11 @@ static int check_path(const struct check_flags *f, const char *name, struct buf 
     return buf_ok(path) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
 }
 
-static int check_baseline(struct cli *c, const struct invocation *i, struct json **out,
+static int check_baseline(struct cli *c, const struct invocation *i, int64_t run, struct json **out,
                           struct err *err)
 {
     CLEANUP_BUF struct buf path = BUF_INIT;
-    return check_path(i->options, i->n ? i->operands[0] : NULL, &path, err) < 0
+    return check_path(i->options, run, i->n ? i->operands[0] : NULL, &path, err) < 0
                ? -1
                : http_json(c, "GET", buf_text(&path), NULL, out, err);
 }
@@ -339,7 +357,11 @@ static int check_judge(struct cli *c, const struct invocation *i, struct json **
     if (*f->reference && i->n)
         return err_set(err, ERR_USAGE, "reference",
                        "a run is checked against a baseline or against --reference, not both");
-    int rc = *f->reference ? check_reference(c, f, out, err) : check_baseline(c, i, out, err);
+    int64_t run;
+    if (find_run(c, f, &run, err) < 0)
+        return -1;
+    int rc =
+        *f->reference ? check_reference(c, f, run, out, err) : check_baseline(c, i, run, out, err);
     int64_t code = rc < 0 ? -1 : json_get_i64(*out, "code", -1);
     if (rc == 0 && (code < 0 || code >= (int64_t)COUNT_OF(state_names)))
         return err_set(err, ERR_UNREACHABLE, "url", "the response is not one of numaprobed's");
@@ -350,10 +372,8 @@ static int check_judge(struct cli *c, const struct invocation *i, struct json **
 static void add_labels_of_node(struct cli *c, struct labels *l, struct buf *comment)
 {
     CLEANUP_JSON struct json *topology = NULL, *node = NULL;
-    const struct check_flags newest = {.run = "latest"};
     struct summary_page page;
     const struct summary *run;
-    int64_t id;
     double ns = 0;
     if (http_json(c, "GET", "/v1/topology", NULL, &topology, NULL) == 0)
         labels_add_machine(l, topology);
@@ -363,7 +383,7 @@ static void add_labels_of_node(struct cli *c, struct labels *l, struct buf *comm
         snprintf(hash, sizeof hash, "%s", json_get_text(hardware, "hash", ""));
         labels_add(l, "hardware", hash);
     }
-    if (get_runs(c, &newest, &page, &id, NULL) < 0)
+    if (get_runs(c, 0, &page, NULL) < 0)
         return;
     if ((run = labels_add_latency(l, &page, &ns)))
         buf_fmt(comment, "latency of local memory: %.1f ns, run %" PRId64 " of %s\n", ns, run->id,
@@ -379,7 +399,7 @@ static int check_print_labels(struct cli *c, const struct json *verdict, const s
     struct labels l = {0};
     int code = verdict ? (int)json_get_i64(verdict, "code", UNKNOWN) : UNKNOWN;
     if (verdict)
-        print_safe(&comment, json_get_text(verdict, "text", ""));
+        buf_plain(&comment, json_get_text(verdict, "text", ""));
     else
         problem_write(why, &comment);
     for (size_t i = 0; i < comment.len; i++)
@@ -408,7 +428,7 @@ int cmd_check(struct cli *c, const struct invocation *i, struct err *err)
     if (code < 0)
         return -1;
     if (c->output == OUTPUT_TABLE) {
-        print_safe(&line, json_get_text(verdict, "line", ""));
+        buf_plain(&line, json_get_text(verdict, "line", ""));
         puts(buf_text(&line));
     } else {
         print_json(verdict);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "client/commands.h"
 #include "client/exits.h"
 #include "client/http.h"
@@ -194,10 +195,10 @@ static void print_headline(const struct cli *c, const struct json *answer)
         buf_char(&line, (char)toupper((unsigned char)*p));
     buf_str(&line, ": ");
     buf_str(&line, json_get_text(answer, "text", "?"));
-    CLEANUP_BUF struct buf safe = BUF_INIT;
-    print_safe(&safe, buf_text(&line));
-    printf("%s%s%s%s%s\nA: run %lld, B: run %lld\n", colour ? "\033[" : "", colour ? colour : "",
-           colour ? "m" : "", buf_text(&safe), colour ? "\033[0m" : "",
+    if (colour)
+        printf("\033[%sm", colour);
+    print_paragraph(c, buf_text(&line), 2);
+    printf("%sA: run %lld, B: run %lld\n", colour ? "\033[0m" : "",
            (long long)json_get_i64(answer, "base", 0),
            (long long)json_get_i64(answer, "target", 0));
 }
@@ -211,9 +212,9 @@ static void print_groups(const struct cli *c, const struct json *answer)
         add_group(&g, k);
     if (c->output == OUTPUT_TABLE) {
         CLEANUP_BUF struct buf head = BUF_INIT;
-        print_safe(&head, json_get_text(answer, "matrix", "?"));
+        buf_plain(&head, json_get_text(answer, "matrix", "?"));
         buf_str(&head, " in ");
-        print_safe(&head, json_get_text(answer, "unit", "?"));
+        buf_plain(&head, json_get_text(answer, "unit", "?"));
         printf("\n%s%s\n", buf_text(&head),
                json_get_bool(comparison, "more_is_better", false) ? ", more is better" : "");
     }
@@ -230,9 +231,13 @@ static void print_comparison(const struct cli *c, const struct json *answer, boo
     int rows = json_count(json_get(comparison, "groups"));
     print_headline(c, answer);
     double detectable;
-    if (json_number(json_get(comparison, "detectable_percent"), &detectable))
-        printf("Two such runs show a shift of all cells by %.1f %% or more (in 80 of 100 cases).\n",
-               detectable);
+    if (json_number(json_get(comparison, "detectable_percent"), &detectable)) {
+        CLEANUP_BUF struct buf line = BUF_INIT;
+        buf_fmt(&line,
+                "Two such runs show a shift of all cells by %.1f %% or more (in 80 of 100 cases).",
+                detectable);
+        print_paragraph(c, buf_text(&line), 2);
+    }
     print_lines(c, "note: ", json_get(comparison, "notes"));
     if (all) {
         print_groups(c, answer);
@@ -240,7 +245,7 @@ static void print_comparison(const struct cli *c, const struct json *answer, boo
     }
     print_changes(c, json_get(answer, "fact_changes"));
     if (!all)
-        printf("\n--all prints the tables (%d row%s).\n", rows, rows == 1 ? "" : "s");
+        printf("\n--all prints the tables (%d row%s).\n", rows, str_plural(rows));
 }
 
 int cmd_compare(struct cli *c, const struct invocation *i, struct err *err)

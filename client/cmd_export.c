@@ -8,6 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/csv.h"
+#include "base/str.h"
 #include "client/commands.h"
 #include "client/http.h"
 #include "client/out_file.h"
@@ -137,6 +139,14 @@ static int cmd_export_list_ids(struct exporting *e, struct err *err)
     return 0;
 }
 
+// An export of no runs is one, as a list of them is; but a name may be mistyped.
+static void say_nothing(const struct export_flags *f)
+{
+    bool range = *f->since || *f->until;
+    fprintf(stderr, "numaprobe: no finished run%s%s%s\n", *f->node ? " is of node " : " is there",
+            f->node, range ? " in this time" : "");
+}
+
 static int cmd_export_choose(struct exporting *e, const struct invocation *i, struct err *err)
 {
     const struct export_flags *f = e->flags;
@@ -156,7 +166,13 @@ static int cmd_export_choose(struct exporting *e, const struct invocation *i, st
         if (result_find(e->cli, &i->operands[k], 1, &id, err) < 0 || add_id(e, id, err) < 0)
             return -1;
     }
-    return i->n ? 0 : cmd_export_list_ids(e, err);
+    if (i->n)
+        return 0;
+    if (cmd_export_list_ids(e, err) < 0)
+        return -1;
+    if (!e->n)
+        say_nothing(f);
+    return 0;
 }
 
 // ---- one run ----
@@ -217,13 +233,10 @@ static void cmd_export_csv_head(FILE *out)
     putc('\n', out);
 }
 
-// What a server says must not become more columns, or commands of a terminal.
-static const char *cmd_export_plain(const char *text)
+static void export_csv_cell(struct buf *out, const char *text)
 {
-    for (const char *p = text; *p; p++)
-        if (*p < ' ' || *p > '~' || *p == ',' || *p == '"')
-            return "?";
-    return text;
+    buf_char(out, ',');
+    csv_cell(out, text);
 }
 
 static void csv_matrix(const struct matrix *m, const char *before, FILE *out)
@@ -234,11 +247,13 @@ static void csv_matrix(const struct matrix *m, const char *before, FILE *out)
             const struct cell *cell = matrix_at(m, r, c);
             if (!isfinite(cell->v[CELL_MEDIAN]))
                 continue;
-            buf_fmt(&line, "%s,%s,%s,%s,%s", before, cmd_export_plain(m->name),
-                    cmd_export_plain(m->quantity), cmd_export_plain(m->unit),
-                    cmd_export_plain(m->row.name));
+            buf_str(&line, before);
+            export_csv_cell(&line, m->name);
+            export_csv_cell(&line, m->quantity);
+            export_csv_cell(&line, m->unit);
+            export_csv_cell(&line, m->row.name);
             axis_csv(&m->row, r, &line);
-            buf_fmt(&line, ",%s", cmd_export_plain(m->col.name));
+            export_csv_cell(&line, m->col.name);
             axis_csv(&m->col, c, &line);
             cell_write_csv(cell, &line);
             buf_char(&line, '\n');
@@ -250,17 +265,17 @@ static int cmd_export_write_csv(struct exporting *e, int64_t id, const struct js
                                 struct err *err)
 {
     const struct json *run = json_get(whole, "run");
-    char before[256];
-    snprintf(before, sizeof before, "%lld,%s,%.24s,%s,%s", (long long)id,
-             cmd_export_plain(json_get_text(run, "node", "")),
-             cmd_export_plain(json_get_text(run, "measured", "")),
-             cmd_export_plain(json_get_text(json_get(run, "spec"), "benchmark", "")),
-             cmd_export_plain(json_get_text(run, "method", "")));
+    CLEANUP_BUF struct buf before = BUF_INIT;
+    buf_fmt(&before, "%lld", (long long)id);
+    export_csv_cell(&before, json_get_text(run, "node", ""));
+    export_csv_cell(&before, json_get_text(run, "measured", ""));
+    export_csv_cell(&before, json_get_text(json_get(run, "spec"), "benchmark", ""));
+    export_csv_cell(&before, json_get_text(run, "method", ""));
     for (const struct json *j = json_first(json_get(whole, "matrices")); j; j = json_next(j)) {
         struct matrix m CLEANUP(matrix_fini) = {0};
         if (matrix_from_json(&m, j, err) < 0)
             return err_prefix(err, "the response of %.100s", e->cli->url);
-        csv_matrix(&m, before, e->out);
+        csv_matrix(&m, buf_text(&before), e->out);
     }
     return 0;
 }
@@ -301,7 +316,7 @@ static int cmd_export_write_file(struct exporting *e, struct err *err)
     e->out = file.file;
     if (cmd_export_write_runs(e, err) < 0 || out_file_keep(&file, err) < 0)
         return -1;
-    fprintf(stderr, "%zu run%s written to %s\n", e->n, e->n == 1 ? "" : "s", e->flags->file);
+    fprintf(stderr, "%zu run%s written to %s\n", e->n, str_plural(e->n), e->flags->file);
     return 0;
 }
 

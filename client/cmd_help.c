@@ -24,7 +24,7 @@ void help_print_usage(const struct command *table, FILE *out)
         fprintf(out, "  %-13s %s\n", k->name, k->summary);
     fputs("\nnumaprobe COMMAND --help describes a command. Examples:\n"
           "  numaprobe run --quick\n  numaprobe show last\n"
-          "\noptions of every command (also NUMAPROBE_URL, … in the environment, and\n"
+          "\noptions of every command (also NUMAPROBE_URL, ... in the environment, and\n"
           "name = value in ~/.config/numaprobe/config):\n",
           out);
     param_print_help(&cli_options, out);
@@ -82,7 +82,7 @@ void help_print_family(const struct command *family, FILE *out)
     fputs("\ncommands:\n", out);
     for (const struct command *k = family->subcommands; k->name; k++)
         fprintf(out, "  %-17s %s\n", k->name, k->summary);
-    fprintf(out, "\noptions of every %s command (settings too: NUMAPROBE_AT_ONCE, …):\n",
+    fprintf(out, "\noptions of every %s command (settings too: NUMAPROBE_AT_ONCE, ...):\n",
             family->name);
     param_print_help(&fleet_settings, out);
     fprintf(out, "\nnumaprobe %s COMMAND --help describes a command.\n\nexamples:\n", family->name);

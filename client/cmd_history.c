@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/compare/setup_change.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/str.h"
 #include "base/suggest.h"
 #include "client/commands.h"
 #include "client/follow.h"
@@ -63,7 +65,7 @@ static int history_add_time(struct buf *path, const char *name, const char *text
 
 // --- Which metrics -----------------------------------------------------------------------------
 
-static void print_series(const struct cli *c, const struct json *answer)
+static void print_series(const struct cli *c, const struct json *answer, bool narrowed)
 {
     static const struct column columns[] = {
         {"metric", "metric", false, true},
@@ -93,7 +95,9 @@ static void print_series(const struct cli *c, const struct json *answer)
         grid_cell(&g, "%s", json_get_text(s, "variant", ""));
     }
     if (c->output == OUTPUT_TABLE && !json_first(list))
-        puts("No run with metrics is stored. Start one with: numaprobe run");
+        puts(narrowed ? "No run with metrics is of this node and these parameters. "
+                        "All are in: numaprobe history"
+                      : "No run with metrics is stored. Start one with: numaprobe run");
     else
         grid_print(&g, c);
     if (c->output == OUTPUT_TABLE && json_get_bool(answer, "more_series", false))
@@ -172,12 +176,21 @@ static void print_picture(const struct cli *c, const struct json *answer)
 static void print_cause(const struct json *change)
 {
     CLEANUP_BUF struct buf line = BUF_INIT;
-    print_safe(&line, json_get_text(change, "name", "?"));
+    buf_plain(&line, json_get_text(change, "name", "?"));
     buf_str(&line, ": ");
-    print_safe(&line, json_get_text(change, "before", "not known"));
+    buf_plain(&line, json_get_text(change, "before", "not known"));
     buf_str(&line, " -> ");
-    print_safe(&line, json_get_text(change, "after", "not known"));
+    buf_plain(&line, json_get_text(change, "after", "not known"));
     printf("    %s\n", buf_text(&line));
+}
+
+// Where the set-up changed near the change, and not with its first run.
+static void print_shift(const struct json *change)
+{
+    const struct setup_change cause = setup_change_from_json(change);
+    char text[SETUP_CHANGE_TEXT];
+    if (*setup_change_text(&cause, text))
+        printf("    %s:\n", text);
 }
 
 static void cmd_history_print_changes(const struct json *answer)
@@ -196,6 +209,7 @@ static void cmd_history_print_changes(const struct json *answer)
             puts(json_is_array(changes)
                      ? "    no recorded fact of the machine changed with it"
                      : "    the facts of the machine are not recorded for both sides");
+        print_shift(p);
         for (const struct json *k = json_first(changes); k; k = json_next(k))
             print_cause(k);
     }
@@ -220,7 +234,7 @@ static void print_newest(const struct cli *c, const struct json *answer)
         puts("'numaprobe check' judges the newest run against a baseline");
         return;
     }
-    print_safe(&line, json_get_text(check, "text", ""));
+    buf_plain(&line, json_get_text(check, "text", ""));
     print_paragraph(c, buf_text(&line), 4);
 }
 
@@ -299,8 +313,11 @@ static int unknown_metric(const struct cli *c, const char *metric, struct err *e
     if (strcmp(err->member, "metric") != 0 ||
         http_json(c, "GET", "/v1/history", NULL, &answer, NULL) < 0)
         return -1;
-    for (const struct json *s = json_first(json_get(answer, "series")); s; s = json_next(s))
+    for (const struct json *s = json_first(json_get(answer, "series")); s; s = json_next(s)) {
+        if (strcmp(json_get_text(s, "metric", ""), metric) == 0)
+            return -1; // it is known: of other nodes
         suggest_consider(&near, json_get_text(s, "metric", ""));
+    }
     return err_set(err, err->code, "", "unknown metric \"%.60s\"%s (see numaprobe history)", metric,
                    suggest_text(&near, "", text, sizeof text));
 }
@@ -310,9 +327,10 @@ static void warn_pending(const struct json *answer, bool of_metric)
     int64_t pending = json_get_i64(answer, "pending", 0);
     if (pending > 0)
         fprintf(stderr,
-                "numaprobe: the metrics of %lld runs are not computed yet: they are missing%s; "
+                "numaprobe: the metrics of %lld run%s are not computed yet: they are missing%s; "
                 "repeat the command later\n",
-                (long long)pending, of_metric ? ", and changes are not searched for" : "");
+                (long long)pending, str_plural(pending),
+                of_metric ? ", and changes are not searched for" : "");
 }
 
 int cmd_history(struct cli *c, const struct invocation *i, struct err *err)
@@ -320,6 +338,8 @@ int cmd_history(struct cli *c, const struct invocation *i, struct err *err)
     const struct history_flags *f = i->options;
     CLEANUP_BUF struct buf path = BUF_INIT;
     CLEANUP_JSON struct json *answer = NULL;
+    if (i->n && !*i->operands[0])
+        return err_set(err, ERR_USAGE, "", "the metric is empty (see numaprobe history)");
     buf_str(&path, "/v1/history");
     cmd_history_add_query(&path, "metric", i->n ? i->operands[0] : "");
     cmd_history_add_query(&path, "node", f->node);
@@ -336,7 +356,7 @@ int cmd_history(struct cli *c, const struct invocation *i, struct err *err)
     else if (i->n)
         print_history(c, answer, f->limit);
     else
-        print_series(c, answer);
+        print_series(c, answer, *f->node || *f->variant);
     warn_pending(answer, i->n > 0);
     return 0;
 }

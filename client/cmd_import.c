@@ -41,7 +41,7 @@ static const struct param import_params[] = {
                            "file's own date. "
                            "Otherwise as log lines say, else now."),
     PARAM_TEXT_ROW(struct import_flags, pages, .metavar = "KIND",
-                   .help = "Page kind, if known: thp, 4k or huge."),
+                   .help = "Page kind, if known: thp, 4k, huge, 2M or 1G."),
     PARAM_TEXT_ROW(struct import_flags, method, .metavar = "NAME",
                    .help = "How it was measured. Otherwise as log lines say, else classic-v1."),
     {.name = "dry_run",
@@ -70,6 +70,8 @@ static int source_open(struct source *s, const char *name, struct err *err)
 {
     struct stat st;
     bool standard = strcmp(name, "-") == 0;
+    if (!*name)
+        return err_set(err, ERR_USAGE, "", "the name of the file is empty");
     *s = (struct source){.name = name, .file = standard ? stdin : fopen(name, "re")};
     if (!s->file)
         return err_sys(err, "cannot be opened");
@@ -314,7 +316,7 @@ int cmd_import(struct cli *c, const struct invocation *i, struct err *err)
         struct err one = {0};
         if (import_file(&im, i->operands[k], &one) == 0)
             continue;
-        status = problem_report(i->operands[k], &one);
+        status = problem_report(*i->operands[k] ? i->operands[k] : NULL, &one);
         failed++;
     }
     if (im.grid.n_rows && (c->output == OUTPUT_TABLE || c->output == OUTPUT_CSV))

@@ -27,7 +27,7 @@ const struct param_table label_options = {label_params, COUNT_OF(label_params)};
 static int print_label(const struct cli *c, int64_t id, const struct json *run)
 {
     CLEANUP_BUF struct buf label = BUF_INIT;
-    print_safe(&label, json_get_text(run, "label", ""));
+    buf_plain(&label, json_get_text(run, "label", ""));
     if (c->output != OUTPUT_TABLE)
         print_json(run);
     else if (label.len)

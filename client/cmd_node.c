@@ -35,13 +35,13 @@ int cmd_node(struct cli *c, const struct invocation *i, struct err *err)
     const struct json *f = json_get(node, "fingerprint");
     if (c->output == OUTPUT_TABLE) {
         CLEANUP_BUF struct buf b = BUF_INIT;
-        print_safe(&b, json_get_text(node, "node", "?"));
+        buf_plain(&b, json_get_text(node, "node", "?"));
         char hashes[80];
         snprintf(hashes, sizeof hashes, ": class %.12s, config %.12s; ranks run as ",
                  json_get_text(json_get(f, "hardware"), "hash", "?"),
                  json_get_text(json_get(f, "config"), "hash", "?"));
-        print_safe(&b, hashes);
-        print_safe(&b, json_get_text(node, "job_account", "?"));
+        buf_plain(&b, hashes);
+        buf_plain(&b, json_get_text(node, "job_account", "?"));
         printf("%s\n\n", buf_text(&b));
     }
     struct grid g CLEANUP(grid_fini);
@@ -115,7 +115,7 @@ static void add_blockers(struct grid *g, struct cli *c)
         add_blocker(g, b,
                     strcmp(json_get_text(b, "kind", ""), "topology_not_live") == 0
                         ? "" // waiting changes nothing
-                        : "numaprobe run --wait-for-node=3600");
+                        : "numaprobe run --wait-for-node=1h");
     for (const struct json *b = json_first(json_get(now, "warnings")); b; b = json_next(b))
         add_blocker(g, b, "");
 }
@@ -144,8 +144,9 @@ static void print_storage(struct cli *c)
                    json_get_i64(r, "keep_bytes", 0);
     str_rough_size(json_get_number(s, "used_bytes", 0), used, sizeof used);
     str_rough_size(json_get_number(s, "disk_free_bytes", 0), left, sizeof left);
-    printf("\nstored: %lld runs in %s, %s free on the disk; %s\n",
-           (long long)json_get_i64(s, "runs", 0), used, left,
+    int64_t runs = json_get_i64(s, "runs", 0);
+    printf("\nstored: %lld run%s in %s, %s free on the disk; %s\n", (long long)runs,
+           str_plural(runs), used, left,
            limited ? "old runs are deleted, except labelled runs and baselines"
                    : "no run is ever deleted");
 }

@@ -117,6 +117,33 @@ static int check_flags(const struct cli *c, const struct plot_flags *f, struct e
     return 0;
 }
 
+enum picture { OF_RUN = 1, OF_METRIC = 2, OF_TWO = 4, OF_TOPO = 8 };
+
+// What another picture would have heeded is not ignored.
+static int refuse_foreign(const struct plot_flags *f, enum picture picture, struct err *err)
+{
+    const struct {
+        const char *option, *owner;
+        bool given;
+        unsigned pictures;
+    } options[] = {
+        {"matrix", "plot RUN and plot compare", *f->matrix, OF_RUN | OF_TWO},
+        {"text", "plot RUN, plot history and plot compare", f->text, OF_RUN | OF_METRIC | OF_TWO},
+        {"measured", "plot topo", *f->measured, OF_TOPO},
+        {"allow-different", "plot compare", f->allow_different, OF_TWO},
+        {"distribution", "plot RUN", f->distribution, OF_RUN},
+        {"node", "plot history", *f->node, OF_METRIC},
+        {"variant", "plot history", *f->variant, OF_METRIC},
+        {"since", "plot history", *f->since, OF_METRIC},
+        {"until", "plot history", *f->until, OF_METRIC},
+    };
+    for (size_t i = 0; i < COUNT_OF(options); i++)
+        if (options[i].given && !(options[i].pictures & picture))
+            return err_set(err, ERR_USAGE, "", "--%s belongs to numaprobe %s", options[i].option,
+                           options[i].owner);
+    return 0;
+}
+
 // --- SVG -----------------------------------------------------------------------------------------
 
 static int cmd_plot_save(const struct buf *svg, const char *path, struct err *err)
@@ -154,8 +181,9 @@ static bool wants_text(const struct cli *c, const struct plot_flags *f)
 static struct plot_text text_form(const struct cli *c)
 {
     struct plot_text how = {TEXT_WIDTH, TEXT_HEIGHT, print_unicode(c), print_colour(c)};
-    if (c->width)
-        how.width = c->width - 1; // a full line would wrap on some
+    int width = print_width(c);
+    if (width)
+        how.width = width - 1; // a full line would wrap on some
     return how;
 }
 
@@ -210,8 +238,8 @@ static int distribution_text(const struct cli *c, const char *path, struct err *
         return -1;
     if (!plot_read_histogram(o, &h))
         return err_set(err, ERR_INTERNAL, "", "the response of %.100s is no distribution", c->url);
-    print_safe(&title, json_get_text(o, "title", ""));
-    print_safe(&unit, json_get_text(o, "unit", ""));
+    buf_plain(&title, json_get_text(o, "title", ""));
+    buf_plain(&unit, json_get_text(o, "unit", ""));
     const struct distribution d = {.histogram = &h,
                                    .title = buf_text(&title),
                                    .unit = buf_text(&unit),
@@ -337,7 +365,7 @@ static int plot_differences(const struct cli *c, const struct json *answer, int6
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the picture");
     read_differences(answer, p.matrix, percent, doubtful);
     buf_fmt(&out, "%s: ", json_get_text(answer, "verdict", "?"));
-    print_safe(&out, json_get_text(answer, "text", "?"));
+    buf_plain(&out, json_get_text(answer, "text", "?"));
     buf_str(&out, "\n\n");
     if (difference_write_text(&p, percent, doubtful, &how, &out, err) < 0)
         return -1;
@@ -376,8 +404,6 @@ static int plot_topo(const struct cli *c, const struct invocation *i, const stru
     CLEANUP_BUF struct buf path = BUF_INIT;
     if (i->n > 1)
         return err_set(err, ERR_USAGE, "", "one word too many: \"%.60s\"", i->operands[1]);
-    if (*f->matrix || f->text)
-        return err_set(err, ERR_USAGE, "", "plot topo takes --measured and --file only");
     if (c->to_terminal && !*f->file)
         return err_set(err, ERR_USAGE, "",
                        "plot topo is SVG: write it to a file (--file=topo.svg), or print the "
@@ -393,9 +419,12 @@ static int plot_topo(const struct cli *c, const struct invocation *i, const stru
 
 static const struct {
     const char *name;
+    enum picture picture;
     int (*draw)(const struct cli *c, const struct invocation *i, const struct plot_flags *f,
                 struct err *err);
-} pictures[] = {{"history", plot_history}, {"compare", plot_compare}, {"topo", plot_topo}};
+} pictures[] = {{"history", OF_METRIC, plot_history},
+                {"compare", OF_TWO, plot_compare},
+                {"topo", OF_TOPO, plot_topo}};
 
 int cmd_plot(struct cli *c, const struct invocation *i, struct err *err)
 {
@@ -404,11 +433,11 @@ int cmd_plot(struct cli *c, const struct invocation *i, struct err *err)
         return -1;
     for (size_t k = 0; k < COUNT_OF(pictures); k++)
         if (i->n && strcmp(i->operands[0], pictures[k].name) == 0)
-            return f->distribution ? err_set(err, ERR_USAGE, "", "--distribution is of one run")
-                                   : pictures[k].draw(c, i, f, err);
+            return refuse_foreign(f, pictures[k].picture, err) < 0 ? -1
+                                                                   : pictures[k].draw(c, i, f, err);
     if (i->n > 1)
         return err_set(err, ERR_USAGE, "", "one word too many: \"%.60s\"", i->operands[1]);
-    if (*f->measured)
-        return err_set(err, ERR_USAGE, "", "--measured belongs to numaprobe plot topo");
+    if (refuse_foreign(f, OF_RUN, err) < 0)
+        return -1;
     return (f->distribution ? plot_distribution : plot_run)(c, i, f, err);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "client/commands.h"
 #include "client/http.h"
 #include "client/print.h"
@@ -108,7 +109,7 @@ static int take_outcome(struct push *p, const struct json *said, struct err *err
         p->more = repeat || (json_get_bool(said, "more", false) && p->after > before);
         return 0;
     }
-    print_safe(&safe, json_get_text(said, "outcome_text", ""));
+    buf_plain(&safe, json_get_text(said, "outcome_text", ""));
     return err_set(err, ERR_CONFLICT, "node", "the collector does not store the runs of %s: %.120s",
                    p->node, buf_text(&safe));
 }
@@ -143,6 +144,19 @@ static int push_facts(struct push *p, const char *place, const char *hash, struc
     return reply.status == 200 || reply.status == 409 ? 0 : http_problem(&reply, err);
 }
 
+// A node has no /v1/fleet, and says no more than that.
+static int tell_of_node(const struct push *p, struct err *err)
+{
+    CLEANUP_JSON struct json *answer = NULL;
+    struct err none = {0};
+    if (err->code != ERR_NOT_FOUND || http_json(p->to, "GET", "/v1/node", NULL, &answer, &none) < 0)
+        return -1;
+    return err_set(err, ERR_NOT_FOUND, "to",
+                   "--to: %.120s is the daemon of a node (numaprobed), not a collector "
+                   "(numaprobe-fleetd)",
+                   p->to->url);
+}
+
 static int push_all(struct push *p, const struct push_flags *f, struct err *err)
 {
     CLEANUP_BUF struct buf path = BUF_INIT;
@@ -151,7 +165,7 @@ static int push_all(struct push *p, const struct push_flags *f, struct err *err)
         return -1;
     buf_fmt(&path, "/v1/fleet/feeds/%s", p->node);
     if (http_json(p->to, "GET", buf_text(&path), NULL, &place, err) < 0)
-        return -1;
+        return tell_of_node(p, err);
     take_place(p, place);
     for (p->more = true; p->more;)
         if (push_page(p, buf_text(&path), err) < 0)
@@ -184,6 +198,6 @@ int cmd_push(struct cli *c, const struct invocation *i, struct err *err)
         printf("{\"node\":\"%s\",\"stored\":%" PRId64 ",\"next\":%" PRId64 "}\n", p.node, p.stored,
                p.after);
     else
-        printf("%s: %" PRId64 " runs sent\n", p.node, p.stored);
+        printf("%s: %" PRId64 " run%s sent\n", p.node, p.stored, str_plural(p.stored));
     return 0;
 }

@@ -29,7 +29,7 @@ static const struct param flag_params[] = {
      .kind = PARAM_BOOL,
      .offset = offsetof(struct run_flags, dry_run),
      .def = "false",
-     .help = "Print the plan and the exact command; start nothing."},
+     .help = "Print plan, command and blockers; start nothing."},
     {.name = "detach",
      .kind = PARAM_BOOL,
      .offset = offsetof(struct run_flags, detach),
@@ -58,22 +58,35 @@ static bool never_passes(const struct json *blocker)
 }
 
 // One blocker is the error itself; several are a line each, and counted.
+static int print_blockers(const struct json *blockers)
+{
+    int n = json_count(blockers);
+    for (const struct json *b = json_first(blockers); b && n > 1; b = json_next(b)) {
+        CLEANUP_BUF struct buf line = BUF_INIT;
+        buf_plain(&line, json_get_text(b, "text", ""));
+        fprintf(stderr, "numaprobe: the run is blocked: %s\n", buf_text(&line));
+    }
+    return n;
+}
+
+static void hint_to_wait(const struct spec *s, const struct json *blockers)
+{
+    bool never = s->queue_s > 0;
+    for (const struct json *b = json_first(blockers); b; b = json_next(b))
+        never |= never_passes(b);
+    if (!never)
+        problem_hint(
+            "--wait-for-node=10m waits up to 10 minutes for the node. With admission = warn in "
+            "numaprobed.conf the run starts and the condition is recorded");
+}
+
 static int run_refused(const struct spec *s, const struct http_reply *r, struct err *err)
 {
     CLEANUP_JSON struct json *problem = json_parse(buf_text(&r->body), r->body.len, NULL);
     const struct json *blockers = json_get(problem, "blockers");
-    int n = json_count(blockers);
-    bool never = false;
-    for (const struct json *b = json_first(blockers); b; b = json_next(b)) {
-        CLEANUP_BUF struct buf line = BUF_INIT;
-        never |= never_passes(b);
-        print_safe(&line, json_get_text(b, "text", ""));
-        if (n > 1)
-            fprintf(stderr, "numaprobe: the run is blocked: %s\n", buf_text(&line));
-    }
-    if (strcmp(json_get_text(problem, "type", ""), "/problems/busy") == 0 && !s->queue_s && !never)
-        problem_hint("--wait-for-node=600 waits up to 600 s for the node. With admission = warn in "
-                     "numaprobed.conf the run starts and the condition is recorded");
+    int n = print_blockers(blockers);
+    if (strcmp(json_get_text(problem, "type", ""), "/problems/busy") == 0)
+        hint_to_wait(s, blockers);
     http_problem(r, err);
     if (n > 1)
         return err_set(err, err->code, "", "%d conditions block the run", n);
@@ -126,21 +139,27 @@ static void print_interleaved(FILE *to, const struct json *list)
 {
     for (const struct json *k = json_first(list); k; k = json_next(k)) {
         CLEANUP_BUF struct buf name = BUF_INIT;
-        print_safe(&name, json_text(k) ? json_text(k) : "");
+        buf_plain(&name, json_text(k) ? json_text(k) : "");
         fprintf(to, "; memory: %s", buf_text(&name));
     }
 }
 
-static void print_estimate(FILE *to, const struct json *plan)
+static void print_time(FILE *to, const struct json *plan)
 {
-    char text[32];
-    double s = json_get_number(plan, "estimate_s", 0);
-    print_duration(text, sizeof text, s);
-    if (s > 0)
-        fprintf(to, "takes about %s\n", text);
-    for (const struct json *k = json_first(json_get(plan, "shortened")); k; k = json_next(k))
-        fprintf(to, "to fit the budget: %s %lld -> %lld\n", json_get_text(k, "name", ""),
-                (long long)json_get_i64(k, "from", 0), (long long)json_get_i64(k, "to", 0));
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    print_estimate(&text, plan);
+    if (json_get_number(plan, "estimate_s", 0) > 0)
+        fprintf(to, "%s\n", buf_text(&text));
+    for (const struct json *k = json_first(json_get(plan, "shortened")); k; k = json_next(k)) {
+        const char *name = json_get_text(k, "name", "");
+        long long from = json_get_i64(k, "from", 0), less = json_get_i64(k, "to", 0);
+        if (strcmp(name, "pairs_most") == 0)
+            fprintf(to,
+                    "%lld of %lld pairs are measured, because the budget has no room for more\n",
+                    less, from);
+        else
+            fprintf(to, "to fit the budget: %s %lld -> %lld\n", name, from, less);
+    }
 }
 
 static void print_plan(FILE *to, const struct json *plan)
@@ -151,7 +170,7 @@ static void print_plan(FILE *to, const struct json *plan)
     char bytes[32];
     double most = json_get_number(plan, has_targets ? "bytes_per_target" : "bytes_per_rank", 0);
     str_rough_size(most, bytes, sizeof bytes);
-    fprintf(to, "%d rank%s", json_count(ranks), json_count(ranks) == 1 ? "" : "s");
+    fprintf(to, "%d rank%s", json_count(ranks), str_plural(json_count(ranks)));
     if (most > 0)
         fprintf(to, ", up to %s %s", bytes, has_targets ? "on each target" : "each");
     fputc(':', to);
@@ -161,29 +180,50 @@ static void print_plan(FILE *to, const struct json *plan)
     print_interleaved(to, json_get(plan, "interleaved"));
     if (*load) {
         CLEANUP_BUF struct buf cpus = BUF_INIT;
-        print_safe(&cpus, load);
+        buf_plain(&cpus, load);
         fprintf(to, "; load on CPU %s", buf_text(&cpus));
     }
     fputc('\n', to);
-    print_estimate(to, plan);
+    print_time(to, plan);
     for (const struct json *k = json_first(json_get(plan, "notes")); k; k = json_next(k)) {
         CLEANUP_BUF struct buf line = BUF_INIT;
-        print_safe(&line, json_text(k) ? json_text(k) : "");
+        buf_plain(&line, json_text(k) ? json_text(k) : "");
         fprintf(to, "note: %s\n", buf_text(&line));
     }
 }
 
-static int show_dry(const struct cli *c, const struct json *dry)
+// The plan is there whatever the node does; the exit status is that of the run that it stands for.
+static int dry_blocked(const struct spec *s, const struct json *admission, struct err *err)
+{
+    CLEANUP_BUF struct buf first = BUF_INIT;
+    const struct json *blockers = json_get(admission, "blockers");
+    bool waits = json_get_bool(admission, "waits", false);
+    if (json_get_bool(admission, "admitted", true))
+        return 0;
+    buf_plain(&first, json_get_text(json_first(blockers), "text", "no reason given"));
+    if (waits) {
+        fprintf(stderr, "numaprobe: the run would wait: %s\n", buf_text(&first));
+        return 0;
+    }
+    fflush(stdout);
+    hint_to_wait(s, blockers);
+    int n = print_blockers(blockers);
+    return n > 1 ? err_set(err, ERR_BUSY, "", "%d conditions block the run", n)
+                 : err_set(err, ERR_BUSY, "", "the run is blocked: %s", buf_text(&first));
+}
+
+static int show_dry(const struct cli *c, const struct spec *s, const struct json *dry,
+                    struct err *err)
 {
     if (c->output != OUTPUT_TABLE) {
         print_json(dry);
-        return 0;
+    } else {
+        CLEANUP_BUF struct buf command = BUF_INIT;
+        buf_plain(&command, json_get_text(dry, "command", ""));
+        print_plan(stdout, json_get(dry, "plan"));
+        printf("%s\n", buf_text(&command));
     }
-    CLEANUP_BUF struct buf command = BUF_INIT;
-    print_safe(&command, json_get_text(dry, "command", ""));
-    print_plan(stdout, json_get(dry, "plan"));
-    printf("%s\n", buf_text(&command));
-    return 0;
+    return dry_blocked(s, json_get(dry, "admission"), err);
 }
 
 // A run that is canceled has ended when its processes have: nothing is left then.
@@ -254,7 +294,7 @@ int cmd_run(struct cli *c, const struct invocation *i, struct err *err)
     if (post(c, s, f, true, &dry, err) < 0)
         return -1;
     if (f->dry_run)
-        return show_dry(c, dry);
+        return show_dry(c, s, dry, err);
     print_plan(stderr, json_get(dry, "plan"));
     if (run_start(c, s, f, &queued, err) < 0)
         return -1;

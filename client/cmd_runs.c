@@ -243,11 +243,13 @@ int cmd_log(struct cli *c, const struct invocation *i, struct err *err)
         return -1;
     if (r.status != 200)
         return http_problem(&r, err);
+    if (!r.body.len)
+        fprintf(stderr, "numaprobe: the processes of run %lld printed nothing\n", (long long)id);
     // Line by line, so that line ends survive and everything else is made safe.
     char *rest = r.body.data;
     for (char *line; rest && (line = strsep(&rest, "\n"));) {
         CLEANUP_BUF struct buf safe = BUF_INIT;
-        print_safe(&safe, line);
+        buf_plain(&safe, line);
         if (rest || safe.len)
             printf("%s\n", buf_text(&safe));
     }

@@ -9,6 +9,7 @@
 #include "client/commands.h"
 #include "client/http.h"
 #include "client/print.h"
+#include "model/token.h"
 
 struct token_flags {
     int scope;
@@ -50,7 +51,7 @@ static int create(struct cli *c, const struct token_flags *f, const char *name, 
     if (http_json(c, "POST", "/v1/tokens", buf_text(&body), &answer, err) < 0)
         return -1;
     CLEANUP_BUF struct buf safe = BUF_INIT;
-    print_safe(&safe, json_get_text(answer, "token", ""));
+    buf_plain(&safe, json_get_text(answer, "token", ""));
     if (c->output == OUTPUT_JSON)
         print_json(answer);
     else
@@ -91,6 +92,8 @@ static int take_back(struct cli *c, const char *name, struct err *err)
 {
     CLEANUP_BUF struct buf path = BUF_INIT;
     CLEANUP_REPLY struct http_reply r = {0};
+    if (token_check_name(name, err) < 0)
+        return -1;
     buf_str(&path, "/v1/tokens/");
     http_escape(&path, name);
     if (http_call(c, "DELETE", buf_text(&path), NULL, NULL, &r, err) < 0)

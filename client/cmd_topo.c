@@ -123,7 +123,7 @@ static void print_kinds(const struct json *topology)
     for (const struct json *k = json_first(json_get(topology, "kinds")); k; k = json_next(k)) {
         CLEANUP_BUF struct buf cpus = BUF_INIT, type = BUF_INIT;
         list_cpus(json_get(topology, "cpus"), json_get_i64(k, "kind", -1), &cpus);
-        print_safe(&type, json_get_text(k, "type", ""));
+        buf_plain(&type, json_get_text(k, "type", ""));
         printf("cores of kind %lld: CPUs %s", (long long)json_get_i64(k, "kind", -1),
                buf_text(&cpus));
         if (type.len)
@@ -152,12 +152,13 @@ static void print_special(const struct json *topology)
 
 static void topo_print_tables(const struct cli *c, const struct json *t)
 {
-    CLEANUP_BUF struct buf model = BUF_INIT;
-    print_safe(&model, json_get_text(t, "cpu_model", "?"));
-    printf("%s: %d CPUs, %d NUMA node%s, cache line %lld bytes\n\n", buf_text(&model),
-           json_count(json_get(t, "cpus")), json_count(json_get(t, "nodes")),
-           json_count(json_get(t, "nodes")) == 1 ? "" : "s",
-           (long long)json_get_i64(t, "line_bytes", 0));
+    CLEANUP_BUF struct buf head = BUF_INIT;
+    int cpus = json_count(json_get(t, "cpus")), nodes = json_count(json_get(t, "nodes"));
+    buf_fmt(&head, "%s: %d CPU%s, %d NUMA node%s, cache line %lld bytes",
+            json_get_text(t, "cpu_model", "?"), cpus, str_plural(cpus), nodes, str_plural(nodes),
+            (long long)json_get_i64(t, "line_bytes", 0));
+    print_paragraph(c, buf_text(&head), 2);
+    putchar('\n');
     topo_tree_print(c, t);
     putchar('\n');
     print_nodes(t, c);

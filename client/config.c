@@ -120,15 +120,17 @@ int config_columns_of(int fd)
     return size_of_terminal(fd).ws_col;
 }
 
+int config_lines_of(int fd)
+{
+    return size_of_terminal(fd).ws_row;
+}
+
 static void find_terminals(struct cli *c)
 {
     const char *kind = getenv("TERM");
     c->term_obeys = kind && *kind && strcmp(kind, "dumb") != 0;
     c->to_terminal = isatty(STDOUT_FILENO);
     c->err_terminal = isatty(STDERR_FILENO) && c->term_obeys;
-    struct winsize size = size_of_terminal(STDOUT_FILENO);
-    c->width = c->to_terminal ? size.ws_col : 0;
-    c->height = size.ws_row;
 }
 
 int config_load(struct cli *c, struct err *err)

@@ -28,8 +28,9 @@ struct cli {
     bool to_terminal;  // stdout is one
     bool err_terminal; // stderr is one that obeys: progress bar
     bool term_obeys;   // control sequences: TERM is set, and not "dumb"
-    int width, height; // of the terminal that stdout is; 0: it is none, nothing has to fit
     struct fleet_settings fleet;
+    const struct fleet_settings *fleet_usual; // as files and the environment have it
+    int64_t at_once_given;                    // --at-once of the command line; 0: not there
 };
 
 extern const struct param_table cli_options; // of struct cli
@@ -39,5 +40,6 @@ int config_load(struct cli *c, struct err *err);
 // NUMAPROBE_<NAME> of the fleet settings, which no other command minds.
 int config_load_fleet(struct cli *c, struct err *err);
 int config_columns_of(int fd); // of a terminal, as wide as it is now
+int config_lines_of(int fd);   // 0: it is none, or does not say
 // Where nothing names the daemon: the system's socket, else the usual port.
 void config_find_daemon(struct cli *c);

@@ -70,6 +70,8 @@ int out_file_open(struct out_file *o, const char *path, mode_t mode, bool replac
 {
     struct stat st;
     *o = (struct out_file){0};
+    if (!*path)
+        return err_set(err, ERR_USAGE, "", "the name of the file is empty");
     if (!replace && lstat(path, &st) == 0)
         return err_set(err, ERR_USAGE, "", "%.180s exists; --force replaces it", path);
     const char *whole = realpath(path, o->path) ? o->path : path; // it is new

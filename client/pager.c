@@ -30,7 +30,7 @@ static const char *pager_name(void)
 
 void pager_begin(const struct cli *c)
 {
-    if (!c->to_terminal || c->height <= 0 || !pager_name())
+    if (!c->to_terminal || config_lines_of(STDOUT_FILENO) <= 0 || !pager_name())
         return;
     CLEANUP_FD int kept = memfd_create("numaprobe", MFD_CLOEXEC);
     if (kept < 0)
@@ -89,7 +89,12 @@ static bool run_pager(int input)
     return !WIFEXITED(status) || WEXITSTATUS(status) != 127;
 }
 
-void pager_end(const struct cli *c)
+int pager_terminal(void)
+{
+    return terminal < 0 ? STDOUT_FILENO : terminal;
+}
+
+void pager_end(void)
 {
     if (terminal < 0)
         return;
@@ -98,6 +103,6 @@ void pager_end(const struct cli *c)
     dup2(terminal, STDOUT_FILENO);
     close(terminal);
     terminal = -1;
-    if (kept >= 0 && !(is_longer(kept, c->height) && run_pager(kept)))
+    if (kept >= 0 && !(is_longer(kept, config_lines_of(STDOUT_FILENO)) && run_pager(kept)))
         copy_out(kept);
 }

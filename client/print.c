@@ -11,8 +11,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/csv.h"
 #include "base/jsonw.h"
 #include "base/str.h"
+#include "base/utf8.h"
+#include "base/utf8_columns.h"
+#include "client/pager.h"
 
 // Set for good: what was printed is not all that there was to say.
 static bool lost;
@@ -48,7 +52,7 @@ void grid_cell(struct grid *g, const char *fmt, ...)
     va_start(ap, fmt);
     buf_vfmt(&raw, fmt, ap);
     va_end(ap);
-    print_safe(&safe, buf_text(&raw));
+    buf_plain(&safe, buf_text(&raw));
     g->cells[g->n_rows] = buf_steal(&safe);
     g->failed |= !g->cells[g->n_rows];
     g->n_rows += !g->failed;
@@ -58,52 +62,6 @@ void grid_value(struct grid *g, double v)
 {
     double size = v < 0 ? -v : v;
     grid_cell(g, "%.*f", size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3, v);
-}
-
-// Bytes of the character at `p` (valid UTF-8) that a terminal may obey instead of show: DEL, the
-// second set of control characters, marks that turn the direction of writing. 0: none.
-static size_t hidden_bytes(const unsigned char *p)
-{
-    if (*p == 0x7f)
-        return 1;
-    if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
-        return 2;
-    bool embedding = p[0] == 0xe2 && p[1] == 0x80 && p[2] >= 0xaa && p[2] <= 0xae;
-    bool isolate = p[0] == 0xe2 && p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9;
-    return embedding || isolate ? 3 : 0;
-}
-
-void print_safe(struct buf *out, const char *text)
-{
-    for (const unsigned char *p = (const unsigned char *)text; *p;) {
-        size_t n = 1, hidden = hidden_bytes(p);
-        while (n < 4 && (p[n] & 0xc0) == 0x80)
-            n++;
-        if (hidden || *p < 0x20 || !str_utf8_valid((const char *)p, n)) {
-            buf_char(out, '?');
-            p += hidden ? hidden : 1;
-        } else {
-            buf_add(out, p, n);
-            p += n;
-        }
-    }
-}
-
-// Such characters stand only inside strings of a JSON text, where an escape means the same.
-static void escape_hidden(struct buf *out, const char *json)
-{
-    for (const unsigned char *p = (const unsigned char *)json; *p;) {
-        size_t n = hidden_bytes(p);
-        if (!n) {
-            buf_char(out, (char)*p++);
-            continue;
-        }
-        unsigned code = n == 1   ? p[0]
-                        : n == 2 ? p[1]
-                                 : (p[0] & 0xfU) << 12 | (p[1] & 0x3fU) << 6 | (p[2] & 0x3fU);
-        buf_fmt(out, "\\u%04x", code);
-        p += n;
-    }
 }
 
 bool print_lost(void)
@@ -118,10 +76,8 @@ void print_buf(const struct buf *b)
 
 void print_json_text(const struct buf *json)
 {
-    CLEANUP_BUF struct buf safe = BUF_INIT;
-    escape_hidden(&safe, buf_text(json));
-    buf_char(&safe, '\n');
-    print_buf(&safe);
+    print_buf(json);
+    putchar('\n');
 }
 
 void print_json(const struct json *value)
@@ -174,6 +130,32 @@ bool print_unicode(const struct cli *c)
     return c->to_terminal && locale_is_utf8();
 }
 
+// The signs of our own texts in ASCII, in `out`, where stdout is a terminal and the environment
+// names no UTF-8. Files and pipes get UTF-8 whatever it names.
+static const char *print_shown(const struct cli *c, const char *text, struct buf *out)
+{
+    static const char *const signs[][2] = {{"±", "+-"},  {"×", "x"}, {"µ", "u"},
+                                           {"…", "..."}, {"–", "-"}, {"·", "-"}};
+    if (!c->to_terminal || locale_is_utf8())
+        return text;
+    while (*text) {
+        size_t i = 0;
+        while (i < COUNT_OF(signs) && !str_starts(text, signs[i][0]))
+            i++;
+        if (i < COUNT_OF(signs))
+            buf_str(out, signs[i][1]);
+        else
+            buf_char(out, *text);
+        text += i < COUNT_OF(signs) ? strlen(signs[i][0]) : 1;
+    }
+    return buf_text(out);
+}
+
+int print_width(const struct cli *c)
+{
+    return c->to_terminal ? config_columns_of(pager_terminal()) : 0;
+}
+
 bool print_colour(const struct cli *c)
 {
     const char *no = getenv("NO_COLOR");
@@ -192,13 +174,16 @@ void print_duration(char *out, size_t room, double seconds)
         snprintf(out, room, "%.1f h", seconds / hour);
 }
 
-// Characters, not bytes: continuation bytes do not count.
-static int width(const char *text)
+void print_estimate(struct buf *out, const struct json *plan)
 {
-    int n = 0;
-    for (; *text; text++)
-        n += (*text & 0xc0) != 0x80;
-    return n;
+    double seconds = json_get_number(plan, "estimate_s", 0);
+    double most = json_get_number(plan, "estimate_most_s", 0);
+    char text[2][32];
+    print_duration(text[0], sizeof text[0], seconds);
+    print_duration(text[1], sizeof text[1], most);
+    buf_fmt(out, "takes about %s", text[0]);
+    if (most > seconds && strcmp(text[0], text[1]) != 0)
+        buf_fmt(out, ", up to %s if it finds something", text[1]);
 }
 
 static void print_write_cell(const struct column *c, const char *text, bool painted)
@@ -209,13 +194,15 @@ static void print_write_cell(const struct column *c, const char *text, bool pain
 }
 
 // Of each column; -1: it is empty in all rows and left out.
-static void measure_columns(const struct grid *g, int widths[static COLUMNS_MAX])
+static void measure_columns(const struct grid *g, const struct cli *cli,
+                            int widths[static COLUMNS_MAX])
 {
     for (int c = 0; c < g->n_columns; c++) {
         bool empty = g->n_rows > 0;
-        widths[c] = width(g->columns[c].title);
+        widths[c] = utf8_columns(g->columns[c].title);
         for (int i = c; i < g->n_rows; i += g->n_columns) {
-            int n = width(g->cells[i]);
+            CLEANUP_BUF struct buf shown = BUF_INIT;
+            int n = utf8_columns(print_shown(cli, g->cells[i], &shown));
             widths[c] = n > widths[c] ? n : widths[c];
             empty = empty && n == 0;
         }
@@ -223,8 +210,9 @@ static void measure_columns(const struct grid *g, int widths[static COLUMNS_MAX]
     }
 }
 
-// Takes characters from the widest column that may shrink until the table fits.
-static void fit_columns(const struct grid *g, int room, int widths[static COLUMNS_MAX])
+// Takes columns of the terminal from the widest column that may shrink until the table fits. False:
+// it does not.
+static bool fit_columns(const struct grid *g, int room, int widths[static COLUMNS_MAX])
 {
     enum { LEAST = 5, GAP = 2 };
     int total = -GAP;
@@ -237,24 +225,19 @@ static void fit_columns(const struct grid *g, int room, int widths[static COLUMN
                 (widest < 0 || widths[c] > widths[widest]))
                 widest = c;
         if (widest < 0)
-            return;
+            return false;
         widths[widest]--;
     }
+    return true;
 }
 
 // The first characters of a text that is too long, and a mark that there are more.
 static const char *cut_to(const char *text, int room, bool unicode, struct buf *out)
 {
-    const char *mark = unicode ? "…" : "~";
-    if (width(text) <= room)
+    if (utf8_columns(text) <= room)
         return text;
-    for (int n = 0; *text; text++) {
-        n += (*text & 0xc0) != 0x80;
-        if (n == room)
-            break;
-        buf_char(out, *text);
-    }
-    buf_str(out, mark);
+    buf_add(out, text, utf8_fit(text, room - 1));
+    buf_str(out, unicode ? "…" : "~");
     return buf_text(out);
 }
 
@@ -268,22 +251,22 @@ enum { FOLD_LEAST = 16 }; // columns, however deep the tree is
 // Bytes of `text` that fit: all, or up to behind the last comma or blank.
 static size_t fold_at(const char *text, int room)
 {
-    size_t n = 0, fits = 0;
-    for (int columns = 0; text[n]; n++) {
-        columns += (text[n] & 0xc0) != 0x80;
-        if (columns > room)
-            return fits ? fits : n;
-        if (text[n] == ',' || text[n] == ' ')
-            fits = n + 1;
-    }
-    return n;
+    size_t most = utf8_fit(text, room), n = most;
+    if (!text[most])
+        return most;
+    while (n && text[n - 1] != ',' && text[n - 1] != ' ')
+        n--;
+    return n ? n : most;
 }
 
 void print_folded(const struct cli *c, const char *text, const char *first, const char *next)
 {
     const char *lead = first;
+    const int columns = print_width(c);
+    CLEANUP_BUF struct buf ascii = BUF_INIT;
+    text = print_shown(c, text, &ascii);
     do {
-        int room = c->width ? c->width - width(lead) : INT_MAX;
+        int room = columns ? columns - utf8_columns(lead) : INT_MAX;
         size_t n = fold_at(text, room < FOLD_LEAST ? FOLD_LEAST : room), shown = n;
         while (shown && text[shown - 1] == ' ')
             shown--;
@@ -296,7 +279,8 @@ void print_folded(const struct cli *c, const char *text, const char *first, cons
 void print_cut(const struct cli *c, const char *line)
 {
     CLEANUP_BUF struct buf part = BUF_INIT;
-    puts(c->width ? cut_to(line, c->width, print_unicode(c), &part) : line);
+    const int columns = print_width(c);
+    puts(columns ? cut_to(line, columns, print_unicode(c), &part) : line);
 }
 
 static void table_write_line(const struct grid *g, int first, const int *widths,
@@ -304,13 +288,14 @@ static void table_write_line(const struct grid *g, int first, const int *widths,
 {
     int pending = 0; // blanks that only stand before another cell
     for (int c = 0; c < g->n_columns; c++) {
-        CLEANUP_BUF struct buf part = BUF_INIT;
+        CLEANUP_BUF struct buf part = BUF_INIT, shown = BUF_INIT;
         bool head = first < 0;
         if (widths[c] < 0)
             continue;
-        const char *text = head ? g->columns[c].title : g->cells[first + c];
+        const char *text =
+            head ? g->columns[c].title : print_shown(cli, g->cells[first + c], &shown);
         text = cut_to(text, widths[c], print_unicode(cli), &part);
-        int pad = widths[c] - width(text);
+        int pad = widths[c] - utf8_columns(text);
         bool number = g->columns[c].number;
         if (*text) {
             printf("%*s", pending + (number ? pad : 0), "");
@@ -322,41 +307,78 @@ static void table_write_line(const struct grid *g, int first, const int *widths,
     putchar('\n');
 }
 
+// A cell below another: its title, and the text in as many lines as it takes.
+static void write_stacked_cell(const struct column *column, const struct cli *cli, const char *text,
+                               int titles)
+{
+    CLEANUP_BUF struct buf title = BUF_INIT, indent = BUF_INIT, shown = BUF_INIT;
+    buf_fmt(&title, "%s%*s", column->title, titles - utf8_columns(column->title) + 2, "");
+    buf_fmt(&indent, "%*s", titles + 2, "");
+    if (!column->paint) {
+        print_folded(cli, text, buf_text(&title), buf_text(&indent));
+        return;
+    }
+    printf("%s", buf_text(&title));
+    print_write_cell(column, print_shown(cli, text, &shown), print_colour(cli));
+    putchar('\n');
+}
+
+// Where the terminal is too narrow for a line per row.
+static void write_stacked(const struct grid *g, const struct cli *cli, const int *widths)
+{
+    int titles = 0;
+    for (int c = 0; c < g->n_columns; c++) {
+        int n = widths[c] < 0 ? 0 : utf8_columns(g->columns[c].title);
+        titles = n > titles ? n : titles;
+    }
+    for (int i = 0; i < g->n_rows; i++) {
+        if (i && i % g->n_columns == 0)
+            putchar('\n');
+        if (*g->cells[i])
+            write_stacked_cell(&g->columns[i % g->n_columns], cli, g->cells[i], titles);
+    }
+}
+
 static void write_table(const struct grid *g, const struct cli *cli)
 {
     int widths[COLUMNS_MAX];
-    measure_columns(g, widths);
-    if (cli->width)
-        fit_columns(g, cli->width, widths);
+    measure_columns(g, cli, widths);
+    const int columns = print_width(cli);
+    if (columns && g->n_rows && !fit_columns(g, columns, widths)) {
+        write_stacked(g, cli, widths);
+        return;
+    }
     for (int i = -g->n_columns; i < g->n_rows; i += g->n_columns)
         table_write_line(g, i, widths, cli);
 }
 
-// Bytes of the word at `text`. A list that is longer than a line ends behind the last comma that
-// fits, else where the line does.
+// Bytes of the word at `text`. One that is longer than a line ends behind the last comma that fits,
+// else where the line does.
 static int word_bytes(const char *text, int room)
 {
-    int bytes = (int)strcspn(text, " ");
-    if (room <= 0 || bytes <= room)
-        return bytes;
-    for (int n = room; n > 1; n--)
+    size_t bytes = strcspn(text, " ");
+    size_t most = room <= 0 ? bytes : utf8_fit(text, room);
+    if (bytes <= most)
+        return (int)bytes;
+    for (size_t n = most; n > 1; n--)
         if (text[n - 1] == ',')
-            return n;
-    while (room < bytes && (text[room] & 0xc0) == 0x80)
-        room++; // no character is cut in two
-    return room;
+            return (int)n;
+    return (int)(most ? most : utf8_step(text, UTF8_CHAR_MAX));
 }
 
 // Words of `text`, lines after the first `indent` to the right.
 static void print_words(const struct cli *c, const char *text, int column, int indent)
 {
     bool blank = false; // stands before the next word
+    const int columns = print_width(c);
+    CLEANUP_BUF struct buf shown = BUF_INIT;
+    text = print_shown(c, text, &shown);
     while (*text) {
         CLEANUP_BUF struct buf word = BUF_INIT;
-        int bytes = word_bytes(text, c->width - indent);
+        int bytes = word_bytes(text, columns - indent);
         buf_add(&word, text, (size_t)bytes);
-        int n = width(buf_text(&word));
-        if (column > indent && c->width && column + blank + n > c->width) {
+        int n = utf8_columns(buf_text(&word));
+        if (column > indent && columns && column + blank + n > columns) {
             printf("\n%*s", indent, "");
             column = indent;
         } else if (blank) {
@@ -376,7 +398,7 @@ void print_labelled(const struct cli *c, const char *label, const char *text)
 {
     enum { LABEL = 12 };
     CLEANUP_BUF struct buf safe = BUF_INIT;
-    print_safe(&safe, text);
+    buf_plain(&safe, text);
     if (!safe.len)
         return;
     printf("%-*s", LABEL, label);
@@ -386,17 +408,17 @@ void print_labelled(const struct cli *c, const char *label, const char *text)
 void print_paragraph(const struct cli *c, const char *text, int indent)
 {
     CLEANUP_BUF struct buf safe = BUF_INIT;
-    print_safe(&safe, text);
+    buf_plain(&safe, text);
     print_words(c, buf_text(&safe), 0, indent);
 }
 
 void print_item(const struct cli *c, const char *line)
 {
     CLEANUP_BUF struct buf safe = BUF_INIT;
-    print_safe(&safe, line);
+    buf_plain(&safe, line);
     const char *text = buf_text(&safe);
     int lead = (int)strspn(text, " ");
-    if (!c->width) {
+    if (!c->to_terminal) {
         puts(text);
         return;
     }
@@ -406,23 +428,15 @@ void print_item(const struct cli *c, const char *line)
 
 static void print_write_csv(const struct grid *g)
 {
+    CLEANUP_BUF struct buf b = BUF_INIT;
     for (int c = 0; c < g->n_columns; c++)
-        printf("%s%s", c ? "," : "", g->columns[c].name);
-    putchar('\n');
+        buf_fmt(&b, "%s%s", c ? "," : "", g->columns[c].name);
+    buf_char(&b, '\n');
     for (int i = 0; i < g->n_rows; i++) {
-        const char *text = g->cells[i];
-        bool quote = text[strcspn(text, ",\"\n")] != '\0';
-        if (quote)
-            putchar('"');
-        for (const char *p = text; *p; p++) {
-            if (*p == '"')
-                putchar('"');
-            putchar(*p);
-        }
-        if (quote)
-            putchar('"');
-        putchar((i + 1) % g->n_columns ? ',' : '\n');
+        csv_cell(&b, g->cells[i]);
+        buf_char(&b, (i + 1) % g->n_columns ? ',' : '\n');
     }
+    print_buf(&b);
 }
 
 static void write_objects(const struct grid *g, bool lines)

@@ -38,6 +38,9 @@ void grid_value(struct grid *g, double v);
 void grid_number(struct grid *g, double v);
 void grid_print(const struct grid *g, const struct cli *c);
 
+// Columns of the terminal that stdout is, now: its window may have changed while a command waited.
+// 0: it is none, and nothing has to fit.
+int print_width(const struct cli *c);
 // "label       text", the text wrapped under itself where standard output is a terminal.
 void print_labelled(const struct cli *c, const char *label, const char *text);
 // A text of at most `room` characters, one that was cut in `out`.
@@ -53,8 +56,6 @@ void print_paragraph(const struct cli *c, const char *text, int indent);
 // A line of a list ("  - text") or a paragraph, wrapped where the terminal ends.
 void print_item(const struct cli *c, const char *line);
 
-// Control bytes and broken UTF-8 become '?', so that no server writes to the terminal.
-void print_safe(struct buf *out, const char *text);
 void print_buf(const struct buf *b); // to stdout, whole
 // There was no memory for something that should have been printed: the command has failed.
 bool print_lost(void);
@@ -70,3 +71,5 @@ bool print_unicode(const struct cli *c);
 bool print_colour(const struct cli *c);
 // "25 s", "12 min", "3.2 h".
 void print_duration(char *out, size_t room, double seconds);
+// Of a plan: "takes about 11 s, up to 25 s if it finds something".
+void print_estimate(struct buf *out, const struct json *plan);

@@ -45,10 +45,10 @@ static void write_text(const char *text, struct buf *out)
         else if (b.len && b.data[b.len - 1] == ' ')
             b.len--; // the blank before it
         buf_str(&b, to + 1);
-        print_safe(out, buf_text(&b));
+        buf_plain(out, buf_text(&b));
         return;
     }
-    print_safe(out, text);
+    buf_plain(out, text);
 }
 
 void problem_write(const struct err *err, struct buf *out)
@@ -59,16 +59,29 @@ void problem_write(const struct err *err, struct buf *out)
     if (n && *option_of(err->member, option) && err->code != ERR_BUSY) {
         buf_fmt(out, "--%s: ", option);
     } else if (n && !said && strcmp(err->member, "url") != 0) {
-        print_safe(out, err->member);
+        buf_plain(out, err->member);
         buf_str(out, ": ");
     }
     write_text(err->text, out);
+}
+
+static bool of_collector;
+
+void problem_of_collector(void)
+{
+    of_collector = true;
 }
 
 // A request without a token over TCP: the socket may be closed to this account, or not be used.
 static void print_access_hint(void)
 {
     struct err denied;
+    if (of_collector) {
+        fputs("numaprobe: use a token (--token-file=FILE) or the collector's Unix socket "
+              "(--fleet=unix:" SOCKET_OF_COLLECTOR ")\n",
+              stderr);
+        return;
+    }
     if (socket_denied(SOCKET_OF_SYSTEM)) {
         socket_set_denied(SOCKET_OF_SYSTEM, &denied);
         fprintf(stderr, "numaprobe: %s\n", denied.text);
@@ -90,7 +103,7 @@ int problem_report(const char *about, const struct err *err)
     CLEANUP_BUF struct buf b = BUF_INIT;
     buf_str(&b, "numaprobe: ");
     if (about) {
-        print_safe(&b, about);
+        buf_plain(&b, about);
         buf_str(&b, ": ");
     }
     problem_write(err, &b);

@@ -34,15 +34,31 @@ static void draw(struct progress_bar *p, const char *phase, double share, int64_
     p->drawn = true;
 }
 
+// What the time limit will leave out is of use while the run can be canceled.
+static void progress_warn(struct progress_bar *p, const struct json *run)
+{
+    const struct json *list = json_get(run, "conditions");
+    for (const struct json *c = json_first(list); c && !p->warned; c = json_next(c)) {
+        CLEANUP_BUF struct buf text = BUF_INIT;
+        if (strcmp(json_get_text(c, "kind", ""), "time_limit") != 0)
+            continue;
+        buf_plain(&text, json_get_text(c, "text", ""));
+        progress_clear(p);
+        fprintf(stderr, "warning: %s\n", buf_text(&text));
+        p->warned = true;
+    }
+}
+
 void progress_show(struct progress_bar *p, const struct json *run)
 {
+    progress_warn(p, run);
     const struct json *now = json_get(run, "progress");
     CLEANUP_BUF struct buf phase = BUF_INIT;
-    print_safe(&phase, json_get_text(now, "phase", json_get_text(run, "state", "?")));
+    buf_plain(&phase, json_get_text(now, "phase", json_get_text(run, "state", "?")));
     const char *waits = json_get_text(json_get(run, "waiting"), "text", NULL);
     if (waits) {
         buf_str(&phase, ", waiting for the node: ");
-        print_safe(&phase, waits);
+        buf_plain(&phase, waits);
     }
     double total = json_get_number(now, "total", 0), done = json_get_number(now, "done", 0);
     double share = total > 0 && done >= 0 && done <= total ? done / total : 0;

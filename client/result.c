@@ -88,6 +88,9 @@ static void what_line(const struct json *spec, char *line, size_t room)
             value = sizes;
         }
         snprintf(line + strlen(line), room - strlen(line), ", %s %s", told[i], value);
+        if (strcmp(told[i], "pairs") == 0 && json_get_i64(spec, "pairs_most", 0) > 0)
+            snprintf(line + strlen(line), room - strlen(line), " (%lld at most)",
+                     (long long)json_get_i64(spec, "pairs_most", 0));
     }
 }
 
@@ -97,7 +100,7 @@ static void where_line(const struct json *run, char *line, size_t room)
     const char *cpus = json_get_text(spec, "cpus", "");
     int64_t n = json_get_i64(run, "ranks", 0);
     snprintf(line, room, "%s, %lld rank%s (%s), memory %s", json_get_text(run, "node", "?"),
-             (long long)n, n == 1 ? "" : "s", *cpus ? cpus : json_get_text(spec, "ranks", "?"),
+             (long long)n, str_plural(n), *cpus ? cpus : json_get_text(spec, "ranks", "?"),
              json_get_text(spec, "numa", "?"));
 }
 
@@ -174,7 +177,7 @@ static void print_quality(const struct cli *c, const struct result *r, int64_t i
                       cells);
     if (notes)
         snprintf(line + n, sizeof line - (size_t)n, "; %d note%s (numaprobe show %lld --notes)",
-                 notes, notes == 1 ? "" : "s", (long long)id);
+                 notes, str_plural(notes), (long long)id);
     print_labelled(c, "quality", line);
 }
 
@@ -272,7 +275,7 @@ static void print_tables(const struct cli *cli, const struct result *r)
     if (hierarchy_write_lines(&source, &b, NULL) < 0)
         buf_fail(&b); // it is said at the end
     buf_str(&b, b.len ? "\n" : "");
-    result_tables_write(r->matrices, r->n_matrices, r->ranks, r->n_ranks, cli->width, &b);
+    result_tables_write(r->matrices, r->n_matrices, r->ranks, r->n_ranks, print_width(cli), &b);
     print_buf(&b);
     for (int i = 0; i < r->n_matrices && print_unicode(cli); i++)
         if (has_sparklines(&r->matrices[i]))

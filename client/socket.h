@@ -6,6 +6,7 @@
 #include "base/err.h"
 
 #define SOCKET_OF_SYSTEM "/run/numaprobe/numaprobed.sock"
+#define SOCKET_OF_COLLECTOR "/run/numaprobe-fleet/numaprobe-fleetd.sock"
 
 bool socket_denied(const char *path); // it exists, or its folder does, and is closed to us
 // ERR_FORBIDDEN: names the socket, its group, and the command that joins it.

@@ -42,7 +42,7 @@ static void print_quantity(const struct json *topology, const struct json *quant
     CLEANUP_BUF struct buf title = BUF_INIT;
     int n = json_count(nodes);
     bool more = json_get_bool(quantity, "more_is_better", false);
-    print_safe(&title, json_get_text(quantity, "title", "?"));
+    buf_plain(&title, json_get_text(quantity, "title", "?"));
     printf("\n%s (%s), CPUs of a node (row) to memory of a node (column)\nNODE  ", buf_text(&title),
            more ? "GB/s" : "ns");
     for (int j = 0; j < n; j++)
@@ -69,9 +69,9 @@ static void print_quantity(const struct json *topology, const struct json *quant
 static void print_run(const struct json *run)
 {
     CLEANUP_BUF struct buf what = BUF_INIT;
-    print_safe(&what, json_get_text(run, "benchmark", "?"));
+    buf_plain(&what, json_get_text(run, "benchmark", "?"));
     buf_str(&what, ", ");
-    print_safe(&what, json_get_text(run, "measured", "at an unknown time"));
+    buf_plain(&what, json_get_text(run, "measured", "at an unknown time"));
     printf("run %lld: %s; cells that count: %lld", (long long)json_get_i64(run, "run", 0),
            buf_text(&what), (long long)json_get_i64(run, "cells", 0));
     long long disturbed = (long long)json_get_i64(run, "disturbed", 0),

@@ -166,6 +166,16 @@ static void inner_caches_text(const struct tree *t, const struct tree_cpu *first
         }
 }
 
+// "Core: ", or "cores of kind 0: " as in the list below the tree.
+static void kind_text(const struct json *kind, struct buf *out)
+{
+    const char *type = json_get_text(kind, "type", "");
+    if (*type)
+        buf_fmt(out, "%s: ", type);
+    else
+        buf_fmt(out, "cores of kind %lld: ", (long long)json_get_i64(kind, "kind", 0));
+}
+
 // "Core: 4 cores, CPUs 0-7; L2 4 x 2M, L1 4 x 64K"
 static void cores_text(const struct tree *t, const struct tree_cpu *first, int n, struct buf *out)
 {
@@ -186,9 +196,9 @@ static void cores_text(const struct tree *t, const struct tree_cpu *first, int n
     }
     for (const struct json *k = json_first(json_get(t->topology, "kinds")); k; k = json_next(k))
         if (json_get_i64(k, "kind", -1) == first->key[BY_KIND])
-            buf_fmt(out, "%s: ", json_get_text(k, "type", "cores of another kind"));
+            kind_text(k, out);
     str_from_ids(ids, n, list, room);
-    buf_fmt(out, "%d core%s, CPU%s %s", cores, cores == 1 ? "" : "s", n == 1 ? "" : "s", list);
+    buf_fmt(out, "%d core%s, CPU%s %s", cores, str_plural(cores), str_plural(n), list);
     inner_caches_text(t, first, n, out);
 }
 
@@ -204,7 +214,7 @@ static void print_branch(const struct tree *t, const char *indent, bool last,
         branch = last ? "└─ " : "├─ ";
         below = last ? "   " : "│  ";
     }
-    print_safe(&safe, buf_text(text));
+    buf_plain(&safe, buf_text(text));
     buf_fmt(&first, "%s%s", indent, branch);
     buf_fmt(&next, "%s%s  ", indent, below);
     print_folded(t->cli, buf_text(&safe), buf_text(&first), buf_text(&next));

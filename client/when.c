@@ -49,10 +49,11 @@ int when_read(const char *text, int64_t now_ms, const char *option, char out[sta
     else if (read_ago(text, &ms))
         ms = now_ms > ms ? now_ms - ms : 0;
     else if (!clock_parse(text, &ms))
-        return err_set(err, ERR_USAGE, "",
-                       "--%s: \"%.40s\" is not a time. Examples: 2d, 12h, yesterday, 2026-01-31, "
-                       "2026-01-31T06:00:00Z",
-                       option, text);
+        return err_set(
+            err, ERR_USAGE, "",
+            "--%s: \"%.40s\" is not a time from 1970 on. Examples: 2d, 12h, yesterday, 2026-01-31, "
+            "2026-01-31T06:00:00Z",
+            option, text);
     clock_rfc3339(ms, out);
     return 0;
 }

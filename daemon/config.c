@@ -28,6 +28,9 @@ enum { TEXT_MAX = 512 }; // of a setting: a line of the file
 #define KEEP_BYTES_MIN ((uint64_t)16 << 20)
 
 #define DEFAULT_FILE "/etc/numaprobe/numaprobed.conf"
+// StateDirectory= and RuntimeDirectory= of the unit.
+#define UNIT_STATE_DIR "/var/lib/numaprobe"
+#define UNIT_RUN_DIR "/run/numaprobe"
 
 // A default of "" is worked out from who we are, below. What is `live` follows the file when it is
 // read again: daemon.c puts it into effect.
@@ -108,17 +111,20 @@ static void config_targets(struct config *c, struct param_target out[static TABL
 
 static int config_finish(struct config *c, struct err *err)
 {
-    if (dirs_default(c->state_dir, sizeof c->state_dir, "STATE_DIRECTORY", "/var/lib/numaprobe",
+    if (dirs_default(c->state_dir, sizeof c->state_dir, "STATE_DIRECTORY", UNIT_STATE_DIR,
                      "XDG_STATE_HOME", ".local/state/numaprobe", err) < 0)
         return -1;
     if (!*c->state_dir)
         return err_set(err, ERR_USAGE, "state_dir", "--state-dir is needed: there is no HOME");
-    if (dirs_default(c->run_dir, sizeof c->run_dir, "RUNTIME_DIRECTORY", "/run/numaprobe",
+    if (dirs_default(c->run_dir, sizeof c->run_dir, "RUNTIME_DIRECTORY", UNIT_RUN_DIR,
                      "XDG_RUNTIME_DIR", NULL, err) < 0)
         return -1;
     size_t room = sizeof c->run_dir;
     if (!*c->run_dir && snprintf(c->run_dir, room, "%s/run", c->state_dir) >= (int)room)
         return err_set(err, ERR_USAGE, "state_dir", "--state-dir is too long");
+    if (dirs_check("state_dir", c->state_dir, err) < 0 ||
+        dirs_check("run_dir", c->run_dir, err) < 0)
+        return -1;
     if (c->limits.keep_bytes && c->limits.keep_bytes < KEEP_BYTES_MIN)
         return err_set(err, ERR_USAGE, "keep_bytes", "keep_bytes must be 0 or at least 16M");
     if (http_settings_finish(&c->http, "numaprobed", c->state_dir, c->run_dir, err) < 0)
@@ -133,7 +139,8 @@ static int config_check(const struct config *c, struct err *err)
     if (*c->job_user && lookup_user(&found, c->job_user, err) < 0 && err->code == ERR_NOT_FOUND)
         return err_set(err, ERR_USAGE, "job_user", "job_user: there is no account \"%s\"",
                        c->job_user);
-    return http_settings_check(&c->http, err);
+    const char *const made[] = {c->state_dir, c->run_dir, UNIT_STATE_DIR, UNIT_RUN_DIR, NULL};
+    return http_settings_check(&c->http, made, err);
 }
 
 int config_read(struct config *c, int argc, char **argv, enum settings_action *action,
@@ -142,15 +149,20 @@ int config_read(struct config *c, int argc, char **argv, enum settings_action *a
     struct config got = {0};
     struct param_target targets[TABLES];
     config_targets(&got, targets);
-    const struct settings_program program = {
-        .file = DEFAULT_FILE, .prefix = "NUMAPROBED_", .targets = targets, .n = TABLES};
+    const struct settings_program program = {.name = "numaprobed",
+                                             .file = DEFAULT_FILE,
+                                             .prefix = "NUMAPROBED_",
+                                             .targets = targets,
+                                             .n = TABLES};
+    struct err why;
     if (settings_read(&program, argc, argv, action, err) < 0)
         return -1;
     struct config requested = got;
-    if (settings_are_used(*action) && config_finish(&got, err) < 0)
-        return -1;
-    if (*action == SETTINGS_CHECK && config_check(&got, err) < 0)
-        return -1;
+    if ((settings_are_used(*action) && config_finish(&got, err) < 0) ||
+        (*action == SETTINGS_CHECK && config_check(&got, err) < 0))
+        return settings_at_fault(&program, argc, argv, err);
+    if (*action == SETTINGS_CHECK && http_settings_doubt(&got.http, &why) < 0)
+        settings_warn(&program, argc, argv, &why);
     *c = *action == SETTINGS_RUN ? got : requested;
     return 0;
 }

@@ -14,6 +14,7 @@
 #include "api/worker_main.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/written.h"
 #include "core/launch/supervisor.h"
 #include "core/launch/supervisor_main.h"
 #include "core/os/dirs.h"
@@ -76,8 +77,8 @@ static void on_pending(void *ctx, const char *name, const char *in_use, const ch
     struct daemon *d = ctx;
     d->pending++;
     log_event(LOG_LVL_WARN, "reload",
-              "setting=%s in_use=\"%s\" wanted=\"%s\" text=\"needs a restart\"", name, in_use,
-              wanted);
+              "setting=%s in_use=\"%s\" wanted=\"%s\" text=\"needs a restart\"", name,
+              log_quote(in_use).text, log_quote(wanted).text);
 }
 
 static void on_reload(void *ctx, uint32_t signo)
@@ -219,7 +220,7 @@ static int print_help(void)
     config_print_help(stdout);
     puts("\nexit status:\n  0    stopped by a signal\n  1    failure; the log has the reason\n"
          "  2    usage error");
-    return fflush(stdout) != 0;
+    return !all_written(stdout);
 }
 
 int daemon_main(int argc, char **argv)
@@ -243,12 +244,12 @@ int daemon_main(int argc, char **argv)
         return routes_print(routes, stdout);
     if (action == SETTINGS_PRINT) {
         config_print(&d.config, stdout);
-        return fflush(stdout) != 0;
+        return !all_written(stdout);
     }
     if (action == SETTINGS_CHECK)
         return 0;
     if (action == SETTINGS_VERSION)
-        return puts("numaprobed " NUMAPROBE_VERSION) < 0 || fflush(stdout) != 0;
+        return puts("numaprobed " NUMAPROBE_VERSION) < 0 || !all_written(stdout);
     use_log_level(&d.config);
     int rc = serve(&d, &err);
     if (rc < 0)

@@ -39,15 +39,7 @@ enum {
     TURN_ALONE = 16, // where there is no other work
     HEADERS_MAX = COUNT_OF(((struct fetch_request *)0)->headers),
     WAIT_MS = 1000, // fetch_run looks at its flag so often
-};
-
-const struct fetch_limits fetch_defaults = {
-    .body_max = FETCH_BODY_MAX,
-    .head_max = FETCH_HEAD_MAX,
-    .connect_ms = FETCH_CONNECT_MS,
-    .total_ms = FETCH_TOTAL_MS,
-    .least_rate = FETCH_LEAST_RATE,
-    .slow_s = FETCH_SLOW_S,
+    ADDRESS_ROOM = 64,
 };
 
 struct call { // a request of many: queued, or in a transfer
@@ -60,7 +52,7 @@ struct call { // a request of many: queued, or in a transfer
 
 struct transfer {
     CURL *curl;
-    struct curl_slist *headers;
+    struct curl_slist *headers, *connect_to;
     CURLcode refused; // the first option that libcurl could not take
     const struct fetch_request *q;
     const struct fetch_limits *limits;
@@ -82,6 +74,11 @@ struct fetch {
     struct call *first, *last;
     bool kicked, stopping;
 };
+
+bool fetch_response_busy(const struct fetch_response *r)
+{
+    return r->error == FETCH_OK && (r->status == 429 || r->status == 503);
+}
 
 void fetch_response_free(struct fetch_response *r)
 {
@@ -158,13 +155,28 @@ static void set_text(struct transfer *t, CURLoption option, const char *text)
         t->refused = rc;
 }
 
-static void add_header(struct transfer *t, const char *header)
+static void add_text(struct transfer *t, struct curl_slist **list, const char *text)
 {
-    struct curl_slist *more = curl_slist_append(t->headers, header);
+    struct curl_slist *more = curl_slist_append(*list, text);
     if (more)
-        t->headers = more;
+        *list = more;
     else
         t->refused = CURLE_OUT_OF_MEMORY;
+}
+
+static void add_header(struct transfer *t, const char *header)
+{
+    add_text(t, &t->headers, header);
+}
+
+// Of any host and port of the URL, to the same port.
+static void connect_elsewhere(struct transfer *t, const char *address)
+{
+    char to[ADDRESS_ROOM];
+    bool six = strchr(address, ':');
+    snprintf(to, sizeof to, "::%s%s%s:", six ? "[" : "", address, six ? "]" : "");
+    add_text(t, &t->connect_to, to);
+    curl_easy_setopt(t->curl, CURLOPT_CONNECT_TO, t->connect_to);
 }
 
 static void set_long(struct transfer *t, CURLoption option, long value)
@@ -247,6 +259,8 @@ static bool transfer_set(struct transfer *t, const struct fetch_request *q,
     set_text(t, CURLOPT_URL, q->url);
     if (q->socket)
         set_text(t, CURLOPT_UNIX_SOCKET_PATH, q->socket);
+    if (q->address)
+        connect_elsewhere(t, q->address);
     set_text(t, CURLOPT_CUSTOMREQUEST, q->method ? q->method : "GET");
     set_text(t, CURLOPT_PROTOCOLS_STR, "http,https");
     set_text(t, CURLOPT_PROXY, "");
@@ -272,6 +286,7 @@ static void transfer_reset(struct transfer *t)
     if (curl)
         curl_easy_reset(curl);
     curl_slist_free_all(t->headers);
+    curl_slist_free_all(t->connect_to);
     fetch_response_free(&t->out);
     *t = (struct transfer){.curl = curl};
 }
@@ -279,6 +294,7 @@ static void transfer_reset(struct transfer *t)
 static void transfer_free(struct transfer *t)
 {
     curl_slist_free_all(t->headers);
+    curl_slist_free_all(t->connect_to);
     curl_easy_cleanup(t->curl);
     fetch_response_free(&t->out);
 }
@@ -527,8 +543,8 @@ static size_t text_room(const char *text)
 
 static struct call *call_new(const struct fetch_request *q)
 {
-    size_t room =
-        text_room(q->method) + text_room(q->url) + text_room(q->socket) + text_room(q->token);
+    size_t room = text_room(q->method) + text_room(q->url) + text_room(q->socket) +
+                  text_room(q->address) + text_room(q->token);
     for (size_t k = 0; k < HEADERS_MAX; k++)
         room += text_room(q->headers[k]);
     struct call *c = malloc(sizeof *c + room);
@@ -539,6 +555,7 @@ static struct call *call_new(const struct fetch_request *q)
     c->q.method = keep_text(&to, q->method);
     c->q.url = keep_text(&to, q->url);
     c->q.socket = keep_text(&to, q->socket);
+    c->q.address = keep_text(&to, q->address);
     c->q.token = keep_text(&to, q->token);
     for (size_t k = 0; k < HEADERS_MAX; k++)
         c->q.headers[k] = keep_text(&to, q->headers[k]);

@@ -16,33 +16,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "fetch/error.h"
-
-// What one request may cost.
-struct fetch_limits {
-    // Bytes of a body that is kept in memory. Endless bodies of all requests in flight take so many
-    // each, so a client of thousands of nodes sets what its responses need.
-    size_t body_max;
-    size_t head_max; // bytes of the status line and the headers
-    int connect_ms;  // name, connection and TLS
-    int total_ms;    // the whole request; 0: as long as it takes, with TCP keep-alive
-    // Below so many bytes per second over slow_s seconds the request ends. Waiting for the first
-    // byte counts, so a request that the server holds (?wait=) sets 0: no least rate.
-    int least_rate, slow_s;
-};
-
-enum {
-    // A page of 100 runs is 90 KB (30 metrics at 30 bytes each). This is 46 times that.
-    FETCH_BODY_MAX = 4 << 20,
-    // A daemon's headers are 300 to 600 bytes.
-    FETCH_HEAD_MAX = 16 << 10,
-    // A lost SYN is repeated after 1, 3 and 7 s.
-    FETCH_CONNECT_MS = 8000,
-    // FETCH_BODY_MAX at 210 KB/s.
-    FETCH_TOTAL_MS = 20000,
-    FETCH_LEAST_RATE = 1 << 10,
-    FETCH_SLOW_S = 5,
-};
-extern const struct fetch_limits fetch_defaults;
+#include "fetch/limits.h"
 
 struct fetch_tls {
     const char *cacert;     // CA bundle in PEM; NULL or "": the system's
@@ -56,7 +30,10 @@ struct fetch_request {
     const char *method; // NULL: GET
     const char *url;    // "http://127.0.0.1:7780/v1/node"
     const char *socket; // path of a Unix socket to connect to instead of the URL's host; NULL: none
-    const char *token;  // sent as bearer token; NULL or "": none
+    // IPv4 or IPv6 address to connect to. Host, SNI and the certificate are those of the URL's
+    // host. NULL: the address of that
+    const char *address;
+    const char *token;                 // sent as bearer token; NULL or "": none
     const char *headers[4];            // "Name: value", up to the first NULL
     const char *body;                  // NULL: none
     size_t body_len;                   // bytes; the body may hold NUL
@@ -81,6 +58,8 @@ struct fetch_response {
     int64_t connect_us, first_us, total_us;
 };
 
+// Whether the server answered that it has no time now: status 429 or 503.
+bool fetch_response_busy(const struct fetch_response *r);
 void fetch_response_free(struct fetch_response *r);
 #define CLEANUP_RESPONSE CLEANUP(fetch_response_free)
 

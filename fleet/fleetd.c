@@ -12,6 +12,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/str.h"
+#include "base/written.h"
 #include "core/os/child.h"
 #include "core/os/dirs.h"
 #include "core/os/service.h"
@@ -48,7 +50,7 @@ static int spawn_reading(void *context, int control, pid_t *pid, struct err *err
 {
     struct fleetd *d = context;
     char program[] = "numaprobe-fleetd", option[] = "--work";
-    char *argv[] = {program, option, NULL};
+    char *argv[] = {program, option, d->config.groups_file, NULL};
     CLEANUP_FD int where = child_text(d->config.store, err);
     const struct child_fd fds[] = {{control, WORKER_CONTROL_FD}, {where, READING_STORE_FD}};
     if (where < 0)
@@ -118,7 +120,7 @@ static bool on_named(void *ctx, const struct naming_node *nodes, int n, bool who
     bool set = poller_set_nodes(d->services.poller, nodes, n, whole, &err) == 0;
     if (!set)
         log_error("sources", &err);
-    service_status(d->manager, "Collecting from %d nodes", n);
+    service_status(d->manager, "Collecting from %d node%s", n, str_plural(n));
     return set;
 }
 
@@ -198,7 +200,7 @@ static int fleetd_print_help(void)
     fleetd_config_help(stdout);
     puts("\nexit status:\n  0    stopped by a signal\n  1    failure; the log has the reason\n"
          "  2    usage error");
-    return fflush(stdout) != 0;
+    return !all_written(stdout);
 }
 
 static int add_source_nodes(const struct fleetd_config *c, const char *source,
@@ -206,8 +208,9 @@ static int add_source_nodes(const struct fleetd_config *c, const char *source,
 {
     CLEANUP_BUF struct buf lines = BUF_INIT;
     struct named_node node;
+    char shown[FLEETD_SOURCE_MAX];
     if (naming_read(c, source, &lines, err) < 0)
-        return err_prefix(err, "%s", source);
+        return err_prefix(err, "%s", fleetd_source_shown(source, shown));
     char *rest = lines.len ? lines.data : NULL;
     for (char *line; (line = strsep(&rest, "\n")) && *line;)
         if (named_read(&node, line, err) < 0 || nodeset_add(nodes, node.name, err) < 0)
@@ -233,7 +236,7 @@ static int fleetd_print_nodes(const struct fleetd_config *c)
     nodeset_sort(&nodes);
     for (int i = 0; i < nodes.n; i++)
         puts(nodes.names[i]);
-    return fflush(stdout) != 0;
+    return !all_written(stdout);
 }
 
 struct move_display {
@@ -256,11 +259,14 @@ static int fleetd_move(const struct fleetd_config *c)
     struct move_display display = {clock_mono_ms()};
     struct err err = {0};
     if (fleet_store_transfer(c->store, c->move_to, print_move, &display, &err) < 0) {
-        fprintf(stderr, "numaprobe-fleetd: %s\n", err.text);
+        const char *option = strcmp(err.member, "store") == 0     ? "--store: "
+                             : strcmp(err.member, "move_to") == 0 ? "--move-to: "
+                                                                  : "";
+        fprintf(stderr, "numaprobe-fleetd: %s%s\n", option, err.text);
         return err_info(err.code)->exit;
     }
     printf("The history was copied and compared. Set: store = %s\n", c->move_to);
-    return fflush(stdout) != 0;
+    return !all_written(stdout);
 }
 
 static int fleetd_act(const struct fleetd_config *c, enum settings_action action)
@@ -272,27 +278,16 @@ static int fleetd_act(const struct fleetd_config *c, enum settings_action action
         return routes_print(fleet_routes, stdout);
     case SETTINGS_PRINT:
         fleetd_config_print(c, stdout);
-        return fflush(stdout) != 0;
+        return !all_written(stdout);
     case SETTINGS_OWN:
         return fleetd_print_nodes(c);
     case SETTINGS_OWN_WITH:
         return fleetd_move(c);
     case SETTINGS_VERSION:
-        return puts("numaprobe-fleetd " NUMAPROBE_VERSION) < 0 || fflush(stdout) != 0;
+        return puts("numaprobe-fleetd " NUMAPROBE_VERSION) < 0 || !all_written(stdout);
     default:
         return 0; // --check-config: it has been
     }
-}
-
-// The settings, and what of them only the store can check.
-static int fleetd_settings(struct fleetd *d, int argc, char **argv, enum settings_action *action,
-                           struct err *err)
-{
-    if (fleetd_config_read(&d->config, argc, argv, action, err) < 0)
-        return -1;
-    if (!settings_are_used(*action) || fleet_store_check(d->config.store, err) == 0)
-        return 0;
-    return err_prefix(err, "store");
 }
 
 int fleetd_main(int argc, char **argv)
@@ -312,13 +307,15 @@ int fleetd_main(int argc, char **argv)
     struct fleetd d = {0};
     struct err err = {0};
     enum settings_action action;
-    if (fleetd_settings(&d, argc, argv, &action, &err) < 0) {
+    if (fleetd_config_read(&d.config, argc, argv, fleet_store_check, &action, &err) < 0) {
         fprintf(stderr, "numaprobe-fleetd: %s\n", err.text);
         return err_info(ERR_USAGE)->exit;
     }
     if (action != SETTINGS_RUN)
         return fleetd_act(&d.config, action);
     log_init(log_level_of(d.config.log_level), getenv("JOURNAL_STREAM") != NULL);
+    if (fleetd_check_file(&d.config, &err) < 0)
+        log_error("store", &err);
     int rc = fleetd_open(&d, &err) < 0 ? -1 : fleetd_serve(&d, &err);
     if (rc < 0)
         log_error("failed", &err);

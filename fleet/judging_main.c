@@ -147,8 +147,9 @@ static void judge_age(struct judging_work *w, const struct judged_node *n)
     int64_t newest_ms = at < 0 ? 0 : w->fleet->node[at].newest_ms;
     if (!newest_ms || fleet_node_fresh(w->fleet, at))
         return;
-    buf_fmt(&w->text, "%s: its newest run was measured %lld days ago", n->name,
-            (long long)((w->now_ms - newest_ms) / DAY_MS));
+    int64_t days = (w->now_ms - newest_ms) / DAY_MS;
+    buf_fmt(&w->text, "%s: its newest run was measured %lld day%s ago", n->name, (long long)days,
+            str_plural(days));
     add_fact(w, n, KEPT_STALE, newest_ms);
 }
 
@@ -169,7 +170,7 @@ static void judge_node(struct judging_work *w, const struct judged_node *n,
     if (n->state == NODE_GONE)
         return;
     if (n->poisoned) {
-        buf_fmt(&w->text, "%s: its page ended the process that reads it", n->name);
+        buf_fmt(&w->text, "%s: what it sent ended the process that reads it", n->name);
         add_fact(w, n, KEPT_POISON, 0);
     }
     if (feeds->closed && feeds->open_ms > w->now_ms - REINSTALLED_DAYS * DAY_MS) {

@@ -41,10 +41,10 @@ static int reading_reply(void *ctx, const struct worker_question *asked, struct 
 int reading_main(int argc, char **argv)
 {
     struct reading r = {0};
-    (void)argv;
-    if (!worker_process_limit() || argc != 2 ||
+    if (!worker_process_limit() || argc != 3 ||
         !child_read_text(READING_STORE_FD, r.where, sizeof r.where))
         return 2;
+    r.services.groups_file = argv[2];
     const struct http_service service = {
         .routes = fleet_routes, .context = &r.services, .gzip = gzip_pack};
     int rc = worker_process_run(&service, reading_reply, &r);

@@ -108,7 +108,8 @@ static int read_value(struct lines *in, const char *what, const char *s, double 
 {
     double v;
     if (!str_to_double(s, &v) || v <= 0 || v > 1e9)
-        return BAD(in, err, "%s is \"%.40s\"; it must be a latency in ns above 0", what, s);
+        return BAD(in, err, "%s is \"%.40s\"; it must be a latency in ns above 0, at most 1e9",
+                   what, s);
     if (v < CELL_VALUE_LEAST)
         return BAD(in, err, "%s is \"%.40s\", which would be stored as 0; the least is 0.001", what,
                    s);
@@ -130,7 +131,7 @@ static void clear_rank(struct rank_info *r, int64_t rank)
 {
     *r = (struct rank_info){.rank = rank, .pid = -1, .cpu_wanted = -1, .cpu = -1, .cpu_node = -1};
     r->mem_wanted = r->mem_node = r->migrations = -1;
-    r->mem_share = r->huge_share = r->off_cpu_share = r->clock_ghz = NAN;
+    r->mem_share = r->huge_share = r->off_cpu_share = r->clock_ghz = r->load_cycles = NAN;
 }
 
 static int import_add_rank(struct lines *in, struct grid *g, int64_t rank, struct err *err)
@@ -466,7 +467,7 @@ static int apply_mapping(struct lines *in, struct grid *g, const char *mapping, 
     if (g->placed || out->n_matrices > 0)
         return err_set(err, ERR_INVALID, "mapping",
                        "belongs to a CSV; the table says itself where its ranks were");
-    in->at = mapping + import_skip_mark(mapping, len);
+    in->at = mapping + str_mark(mapping, len);
     in->end = mapping + len;
     in->number = 0;
     if (parse_mapping(in, g, err) == 0)
@@ -557,14 +558,6 @@ int import_from_json(struct import *out, const struct json *root, struct err *er
     return 0;
 }
 
-static const char byte_order_mark[] = "\xef\xbb\xbf";
-
-size_t import_skip_mark(const char *text, size_t len)
-{
-    size_t n = strlen(byte_order_mark);
-    return len >= n && memcmp(text, byte_order_mark, n) == 0 ? n : 0;
-}
-
 // The first line that is neither empty nor a comment decides.
 static enum import_format recognise(const char *text, size_t len)
 {
@@ -607,7 +600,7 @@ static int import_text(struct import *out, const char *text, size_t len, const c
 int import_parse(struct import *out, const char *text, size_t len, const char *mapping,
                  size_t mapping_len, const char *mode, struct err *err)
 {
-    size_t mark = import_skip_mark(text, len);
+    size_t mark = str_mark(text, len);
     if (recognise(text + mark, len - mark) != IMPORT_JSON)
         return import_text(out, text + mark, len - mark, mapping, mapping_len, mode, err);
     CLEANUP_JSON struct json *root = json_parse(text + mark, len - mark, err);

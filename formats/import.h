@@ -44,5 +44,4 @@ int import_parse(struct import *out, const char *text, size_t len, const char *m
 // The same of a matrix, or of an object with "matrices" and perhaps "ranks" and "method".
 int import_from_json(struct import *out, const struct json *root, struct err *err);
 int import_check_cells(int64_t cells, struct err *err); // ERR_TOO_LARGE
-size_t import_skip_mark(const char *text, size_t len);  // bytes of a byte order mark
 void import_fini(struct import *i);

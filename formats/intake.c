@@ -64,8 +64,8 @@ int intake_check(const struct intake_options *o, struct err *err)
         return err_set(err, ERR_INVALID, "mode", "must be concurrent or serial; got \"%.40s\"",
                        o->mode);
     if (intake_given(o->pages) && intake_pages_of(o->pages) < 0)
-        return err_set(err, ERR_INVALID, "pages", "must be thp, 4k or huge; got \"%.40s\"",
-                       o->pages);
+        return err_set(err, ERR_INVALID, "pages",
+                       "must be one of thp, 4k, huge, 2M, 1G; got \"%.40s\"", o->pages);
     if (intake_given(o->node) && run_node_check(o->node, err) < 0)
         return -1;
     if (intake_given(o->label) && run_label_check(o->label, err) < 0)
@@ -357,13 +357,22 @@ static int refuse_options(const struct intake_options *o, struct err *err)
     return 0;
 }
 
-static int check_date(const struct run_document *w, const struct intake_options *o, struct err *err)
+static int check_dates(const struct run_document *w, const struct intake_options *o,
+                       struct err *err)
 {
     enum { DAY_MS = 86400000 }; // clocks of two nodes, and their zones
-    if (o->now_ms == 0 || w->run.measured_ms <= o->now_ms + DAY_MS)
-        return 0;
-    return err_set(err, ERR_INVALID, o->measured_ms ? "date" : "measured",
-                   "is in the future; is the clock right?");
+    const struct {
+        const char *member;
+        int64_t ms;
+    } dates[] = {{o->measured_ms ? "date" : "measured", w->run.measured_ms},
+                 {"created", w->run.created_ms},
+                 {"started", w->run.started_ms},
+                 {"finished", w->run.finished_ms}};
+    for (size_t i = 0; o->now_ms && i < COUNT_OF(dates); i++)
+        if (dates[i].ms > o->now_ms + DAY_MS)
+            return err_set(err, ERR_INVALID, dates[i].member,
+                           "is in the future; is the clock right?");
+    return 0;
 }
 
 static int read_json(struct run_document *out, const struct json *root,
@@ -407,7 +416,7 @@ static int intake_add_run(struct intake *i, const struct json *root, const char 
         return err_set(err, ERR_INVALID, "runs", "are more than %d; import them in parts",
                        INTAKE_RUNS_MAX);
     if ((root != NULL ? read_json(&w, root, o, err) : read_table(&w, text, len, o, err)) < 0 ||
-        check_date(&w, o, err) < 0 || import_check_cells(i->cells + w.run.n_cells, err) < 0)
+        check_dates(&w, o, err) < 0 || import_check_cells(i->cells + w.run.n_cells, err) < 0)
         return -1;
     if ((i->n & (i->n - 1)) == 0 && intake_make_room(i, i->n ? 2 * i->n : 1, err) < 0)
         return -1;
@@ -504,7 +513,7 @@ int intake_read(struct intake *out, const char *text, size_t len, const struct i
                 struct err *err)
 {
     struct intake made CLEANUP(intake_fini) = {0};
-    size_t mark = import_skip_mark(text, len), skip = mark + blanks(text + mark, len - mark);
+    size_t mark = str_mark(text, len), skip = mark + blanks(text + mark, len - mark);
     bool json = skip < len && text[skip] == '{';
     if (json && !is_lines(text + skip, len - skip)) {
         CLEANUP_JSON struct json *root = json_parse(text + skip, len - skip, err);

@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "formats/earlier.h"
 #include "formats/import.h"
+#include "model/budget.h"
 #include "model/shape.h"
 
 // Of one run. A plan has a line of 60 bytes a rank, conditions at most a sentence a cell that
@@ -69,7 +70,35 @@ static int read_time(const struct json *o, const char *member, int64_t *ms, stru
     if (v == NULL || json_is_null(v))
         return 0;
     if (json_text(v) == NULL || !clock_parse(json_text(v), ms))
-        return err_set(err, ERR_INVALID, member, "must be a time such as 2026-11-21T04:05:06Z");
+        return err_set(err, ERR_INVALID, member,
+                       "must be a time such as 2026-11-21T04:05:06Z, from 1970 on");
+    return 0;
+}
+
+// A clock may be set while a run lasts, but not so far.
+static int check_order(const struct run *r, struct err *err)
+{
+    enum { DAY_MS = 86400000 };
+    if (!r->started_ms || !r->finished_ms || r->finished_ms >= r->started_ms - DAY_MS)
+        return 0;
+    return err_set(err, ERR_INVALID, "finished", "is before started");
+}
+
+static int run_document_read_phases(const struct json *o, struct run *r, struct err *err)
+{
+    const double most_ms = RUN_SECONDS_MAX * 1000.0;
+    const struct json *phases = json_get(o, "phases_ms");
+    if (phases && !json_is_null(phases) && !json_is_object(phases))
+        return err_set(err, ERR_INVALID, "phases_ms", "must be an object or null");
+    for (int i = 0; i < PHASES; i++) {
+        const struct json *v = json_get(phases, phase_names[i]);
+        double ms = 0;
+        if (v && !json_is_null(v) && (!json_number(v, &ms) || !(ms >= 0 && ms <= most_ms)))
+            return err_set(err, ERR_INVALID, "phases_ms",
+                           "%s must be a number of milliseconds from 0 to %.0f, or null",
+                           phase_names[i], most_ms);
+        r->phase_ms[i] = ms;
+    }
     return 0;
 }
 
@@ -89,7 +118,7 @@ static int run_document_read_times(const struct json *o, struct run *r, struct e
         r->measured_ms = r->started_ms != 0 ? r->started_ms : r->created_ms;
     if (r->measured_ms == 0)
         return err_set(err, ERR_INVALID, "measured", "is missing: when the run was measured");
-    return 0;
+    return check_order(r, err);
 }
 
 static int read_error(const struct json *o, struct run *r, struct err *err)
@@ -123,7 +152,10 @@ static int read_plan(const struct json *o, struct run *r, struct err *err)
         return err_set(err, ERR_INVALID, "plan", "must be an object or null");
     struct jsonw w = jsonw_to(&text);
     json_write(plan, &w, NULL);
-    return run_document_keep(&text, "plan", PLAN_BYTES_MAX, &r->plan_json, err);
+    if (run_document_keep(&text, "plan", PLAN_BYTES_MAX, &r->plan_json, err) < 0)
+        return -1;
+    budget_apply_stored(r->plan_json, &r->spec);
+    return 0;
 }
 
 static int read_condition(struct condition *c, const struct json *value, int i, struct err *err)
@@ -190,11 +222,9 @@ static int run_document_read_run(const struct json *o, struct run_document *w, s
         run_document_read_text(o, "method", r->method, sizeof r->method, err) < 0 ||
         run_method_check(r->method, err) < 0)
         return -1;
-    const struct json *phases = json_get(o, "phases_ms");
-    for (int i = 0; i < PHASES; i++)
-        r->phase_ms[i] = json_get_number(phases, phase_names[i], 0);
-    return run_document_read_times(o, r, err) < 0 || read_error(o, r, err) < 0 ||
-                   run_document_read_spec(o, r, err) < 0 || read_plan(o, r, err) < 0
+    return run_document_read_times(o, r, err) < 0 || run_document_read_phases(o, r, err) < 0 ||
+                   read_error(o, r, err) < 0 || run_document_read_spec(o, r, err) < 0 ||
+                   read_plan(o, r, err) < 0
                ? -1
                : read_conditions(o, w, err);
 }
@@ -364,7 +394,7 @@ static int check_matrices(const struct run_document *w, struct err *err)
                                m->name);
         if (shape_check_alone(m, &w->run.spec, err) < 0 || check_values(m, err) < 0)
             return -1;
-        if (w->run.state == RUN_SUCCEEDED && !shape_complete(m))
+        if (w->run.state == RUN_SUCCEEDED && !shape_measured(m, &w->run.spec))
             return err_set(err, ERR_INVALID, "matrices",
                            "matrix %s of a run that succeeded lacks medians", m->name);
     }

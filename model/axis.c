@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/csv.h"
 #include "model/matrix.h"
 #include "model/target.h"
 
@@ -54,7 +55,8 @@ void axis_csv(const struct axis *a, int i, struct buf *out)
 {
     char label[AXIS_LABEL_ROOM];
     axis_label(a, i, label, sizeof label);
-    buf_fmt(out, strchr(label, ',') ? ",\"%s\"" : ",%s", label);
+    buf_char(out, ',');
+    csv_cell(out, label);
 }
 
 void axis_label(const struct axis *a, int i, char *out, size_t room)

@@ -11,6 +11,7 @@
 #include "model/spec_values.h"
 #include "model/stream_team.h"
 #include "model/target.h"
+#include "model/topology.h"
 
 #define AT(member) offsetof(struct spec, member)
 #define ROOM(member) sizeof(((struct spec *)NULL)->member)
@@ -112,6 +113,16 @@ static const char *const home_names[] = {"first", "second", "third", NULL};
             "classes: one pair each of siblings, same L3, same node, same socket, other socket; "  \
             "all: every pair, as a matrix; or pairs of ranks 0-1,0-4."                             \
     }
+// One range, that of pairs of ranks: of a rank and a target there are fewer.
+#define P_PAIRS_MOST(help_)                                                                        \
+    {                                                                                              \
+        .name = "pairs_most", .kind = PARAM_INT, .offset = AT(pairs_most), .min = 0,               \
+        .max = SPEC_RANKS_MAX * (SPEC_RANKS_MAX - 1) / 2.0, .def = "0",                            \
+        .help = help_ " 0: all, or as many as fit the budget."                                     \
+    }
+#define P_PAIRS_MOST_OF_ALL                                                                        \
+    P_PAIRS_MOST("With pairs all: number of pairs to measure. Each kind of pair, then each rank, " \
+                 "comes first; the same number gives the same pairs.")
 #define P_CONCURRENT_PAIRS                                                                         \
     {                                                                                              \
         .name = "concurrent_pairs", .kind = PARAM_ENUM, .offset = AT(concurrent_pairs),            \
@@ -190,6 +201,9 @@ static const struct param matrix_params[] = {
     P_SIZES("auto", "Working set. A bare number is MiB; auto is four last-level caches, at least "
                     "64 MiB."),
     P_TARGETS(""),
+    P_PAIRS_MOST("Number of pairs of a rank and a target to measure, at least as many as there are "
+                 "ranks and targets. Local memory comes first; the same number gives the same "
+                 "pairs."),
     P_PAGES,
     P_STRIDE,
     P_PRECISION("1"),
@@ -253,6 +267,7 @@ static const struct param bandwidth_params[] = {
 
 static const struct param pingpong_params[] = {
     P_PAIRS("classes"),
+    P_PAIRS_MOST_OF_ALL,
     {.name = "message_max",
      .kind = PARAM_BYTES,
      .offset = AT(message_max),
@@ -285,6 +300,7 @@ static const struct param c2c_params[] = {
              "lines that the second has modified in its cache; hit: lines that it has clean; "
              "states: these two. all: all four."},
     P_PAIRS("all"),
+    P_PAIRS_MOST_OF_ALL,
     {.name = "home",
      .kind = PARAM_ENUM,
      .offset = AT(home),
@@ -529,9 +545,9 @@ static const struct param common_params[] = {
      .def = "0",
      .unit = "s",
      .help =
-         "Time limit of the whole run. A run whose time estimate exceeds it is refused. A run "
-         "that reaches it stops and keeps the cells that were measured. 0: automatic, twice the "
-         "time estimate, but at least 900 and at most 14400."},
+         "Time limit of the run. A run whose time estimate exceeds it is refused. A run that "
+         "reaches it stops and keeps the cells that were measured. 0: twice the estimate, 900 to "
+         "14400."},
     {.name = "budget_s",
      .option = "budget",
      .effort = true,
@@ -542,8 +558,8 @@ static const struct param common_params[] = {
      .def = "0",
      .unit = "s",
      .help = "Time that the run may take. Repetitions, samples and time per cell are lowered until "
-             "the time estimate fits. A slower run leaves out repetitions, but one of each cell. "
-             "What is measured stays the same. 0: as requested. The default of scan is 60 s."},
+             "the time estimate fits; then the number of pairs. A slower run leaves out "
+             "repetitions, but one of each cell. 0: as requested. The default of scan is 60 s."},
     {.name = "queue_s",
      .option = "wait-for-node",
      .effort = true,
@@ -594,8 +610,11 @@ static int check_links(const struct spec *s, uint64_t smallest, uint64_t largest
     if (s->locality && s->locality < 8 * stride)
         return err_set(err, ERR_INVALID, "locality", "must hold 8 links of %llu bytes, or be 0",
                        (unsigned long long)stride);
-    if (largest > (uint64_t)1 << 46)
-        return err_set(err, ERR_INVALID, "size", "the largest is above 64T");
+    if (largest > (uint64_t)1 << 46) {
+        char got[24];
+        str_rough_size((double)largest, got, sizeof got);
+        return err_set(err, ERR_INVALID, "size", "the largest must be at most 64T, got %s", got);
+    }
     return 0;
 }
 
@@ -676,7 +695,14 @@ static int check_nodes_only(const struct spec *s, struct err *err)
 static int check_pairs(const struct spec *s, struct err *err)
 {
     int pairs[SPEC_PAIRS_MAX][2], n;
-    if (strcmp(s->pairs, "all") == 0)
+    bool all = strcmp(s->pairs, "all") == 0;
+    if (!all && s->pairs_most)
+        return contradiction(err, "pairs_most", "a list of pairs: pairs must be all");
+    if (s->pairs_most && s->pairs_most < PAIR_CLASSES)
+        return err_set(err, ERR_INVALID, "pairs_most",
+                       "must be 0 (all), or %d at least, a pair of each class; got %d",
+                       PAIR_CLASSES, (int)s->pairs_most);
+    if (all)
         return 0;
     if (s->concurrent_pairs != CONCURRENT_PAIRS_AUTO)
         return contradiction(err, "concurrent_pairs",
@@ -1065,7 +1091,7 @@ static const struct preset quick_touch[] = {
     {"min_samples", "7"}, {"cell_ms", "60"}, {"visits", "6"}, {0}};
 static const struct preset quick_hierarchy[] = {{"precision", "5"},   {"min_samples", "7"},
                                                 {"sample_us", "200"}, {"cell_ms", "5"},
-                                                {"visits", "1"},      {0}};
+                                                {"visits", "4"},      {0}};
 static const struct preset a_minute[] = {{"budget_s", "60"}, {0}};
 static const struct preset quick_scan[] = {
     {"cell_ms", "90"}, {"visits", "6"}, {"repetitions", "100"}, {0}};
@@ -1118,6 +1144,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_bandwidth,
             .check = check_bandwidth,
             .shapes = shapes_bandwidth,
+            .first_measures = true,
             .bytes = bytes_bandwidth,
             .bytes_of = BYTES_OF_ALL,
         },
@@ -1179,6 +1206,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_loaded,
             .check = check_loaded,
             .shapes = shapes_loaded,
+            .first_measures = true,
             .loads_by_ranks = true,
             .least_ranks = 2,
         },
@@ -1195,6 +1223,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_pagefault,
             .check = check_nodes_only,
             .shapes = shapes_pagefault,
+            .first_measures = true,
             .bytes = bytes_pagefault,
             .bytes_of = BYTES_OF_EACH,
         },
@@ -1246,6 +1275,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_atomics,
             .check = check_atomics,
             .shapes = shapes_atomics,
+            .first_measures = true,
             .least_ranks = 2,
         },
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run that shall fit a budget of time: parameters of effort (repetitions, samples, time per cell)
-// are lowered until the estimate fits. What is measured stays as requested.
+// are lowered until the estimate fits. What is measured stays as requested, except that some of all
+// pairs (of ranks, or of a rank and a target node) are left out where the least effort would take
+// too long.
 #pragma once
 #include "base/err.h"
 #include "model/plan.h"
@@ -12,5 +14,13 @@
 int budget_fit(struct plan *p, const struct spec *s, const struct workload *w, struct err *err);
 // The spec that is measured: with the plan's lowered values.
 void budget_apply(const struct plan *p, struct spec *s);
-// "visits 8 -> 4, cell_ms 240 -> 100"; "" where nothing was lowered.
+// The same from a stored plan, by which the spec that was requested becomes the measured one. What
+// cannot be read is not lowered.
+void budget_apply_stored(const char *plan_json, struct spec *s);
+// The run itself found that the budget has room for `most` pairs of ranks only: the plan and the
+// spec that is measured say so too.
+void budget_take_pairs(struct plan *p, struct spec *s, int64_t most);
+// "visits 8 -> 4, cell_ms 240 -> 100"; "" where nothing but pairs was lowered.
 void budget_describe(const struct plan *p, struct buf *out);
+// "2048 of 18336 pairs were measured, because the budget of 60 s has no room for more"; "": all.
+void budget_describe_pairs(const struct plan *p, int64_t budget_s, struct buf *out);

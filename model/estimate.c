@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speeds are assumed, because an estimate comes before the first measurement. Those of memory are
-// of servers of 2019 to 2025. Those of the kernel, of messages and of launchers were measured on
-// two cores of a virtual machine (tests/perf/estimates.py). Latency grows, and bandwidth falls,
-// with the distance that the firmware states (SLIT): 17 to 32 instead of 10 give 240 to 450 ns and
-// 26 to 14 GB/s. All else follows from the request and from the constants of the methods
-// (model/method.h), loop by loop. The functions stand in the order: parts, benchmarks, the whole.
+// Speeds are assumed, because an estimate comes before the first measurement. Only what a load of
+// memory takes is known where a run of `hierarchy` is stored. The speeds of memory are of servers
+// of 2019 to 2025. Those of the kernel, of messages and of launchers were measured on two cores of
+// a virtual machine (tests/perf/estimates.py). Latency grows, and bandwidth falls, with the
+// distance that the firmware states (SLIT): 17 to 32 instead of 10 give 240 to 450 ns and 26 to 14
+// GB/s. All else follows from the request and from the constants of the methods (model/method.h),
+// loop by loop. The functions stand in the order: parts, benchmarks, the whole.
 #include "model/estimate.h"
 
 #include <math.h>
@@ -21,7 +22,8 @@
 #include "model/stream_team.h"
 
 // Memory and caches.
-static const double LOCAL_S = 140e-9;      // a load from local memory: 90 to 130, in VMs to 190
+static const double LOCAL_S =
+    140e-9; // a load from local memory, not measured: 90 to 130, in VMs to 190
 static const double LLC_S = 15e-9;         // from a last-level cache
 static const double INNER_S = 3e-9;        // from those before it
 static const double INNER_BYTES = 1 << 20; // which hold about this
@@ -31,8 +33,9 @@ static const double NODE_BYTES_S = 45e9;   // all cores of a node
 static const double CACHE_BYTES_S = 40e9;  // one core, within its caches
 static const double LINE_NEAR_S = 60e-9;   // round trip of a line, inside a last-level cache
 static const double LINE_FAR_S = 250e-9;   // and outside
+static const double LINE_SHARED_S = 8e-3;  // of two ranks on one CPU: each waits for its turn
 static const double FLUSH_S = 40e-9;       // a line written back to memory, of several at once
-static const double CLOCK_S = 0.5e-3;      // a look at the core's clock
+static const double CLOCK_S = 1e-3;        // a look at the core's clock and L1
 
 // The kernel: memory made, looked at, given back.
 static const double HUGE_BYTES_S = 9e9;        // in huge pages: 0.2 ms each
@@ -58,10 +61,16 @@ static const double MESSAGE_S = 0.5e-6, MESSAGE_BYTES_S = 2.5e9, PATTERN_BYTES_S
 
 // --- Parts ---------------------------------------------------------------------------------------
 
+// A load from the memory that the ranks use.
+static double load_s(const struct workload *w)
+{
+    return (w->load_s > 0 ? w->load_s : LOCAL_S) * w->far;
+}
+
 static double latency_of(double bytes, const struct workload *w)
 {
     double cached = w->llc ? fmin(1, (double)w->llc / bytes) : 0;
-    return bytes <= INNER_BYTES ? INNER_S : LLC_S * cached + LOCAL_S * w->far * (1 - cached);
+    return bytes <= INNER_BYTES ? INNER_S : LLC_S * cached + load_s(w) * (1 - cached);
 }
 
 // Bytes a second of `n` ranks that share the memory of one node.
@@ -120,14 +129,13 @@ static double warm_links(const struct workload *w, double links)
     return warms_by_lap(w, links) ? links : fmax(0, cache_lines(w) - links / CHASE_SPARED);
 }
 
-// They were written around the caches, so each is a load from memory. Those of a lap wait for each
-// other.
+// They were written around the caches, so each is a load from memory. Those that fill the
+// last-level cache wait for each other.
 static double chase_warm_s(const struct workload *w, double links)
 {
-    double hop = LOCAL_S * w->far;
-    if (warms_by_lap(w, links))
-        return links * hop;
-    return warm_links(w, links) * hop / OVERLAP + WARM_CHUNK * hop;
+    double hop = load_s(w);
+    double walked = warms_by_lap(w, links) ? fmin(links, cache_lines(w)) : WARM_CHUNK;
+    return fmax(0, warm_links(w, links) - walked) * hop / OVERLAP + walked * hop;
 }
 
 // Samples of a visit: they take the time limit of their cell, unless they are few and long.
@@ -190,7 +198,7 @@ static double estimate_matrix(const struct spec *s, const struct workload *w)
 {
     double bytes = estimate_size(s, w);
     double visit = arena_s(s, w, bytes, 1) + build_s(bytes, 1, w->far) + chase_s(s, w, bytes);
-    return w->ranks * w->targets * (double)s->visits * (visit + 2 * meet_s(w));
+    return (double)spec_pairs_of(s, w->choice) * (double)s->visits * (visit + 2 * meet_s(w));
 }
 
 static double estimate_firsttouch(const struct spec *s, const struct workload *w)
@@ -199,7 +207,7 @@ static double estimate_firsttouch(const struct spec *s, const struct workload *w
     double bytes = estimate_size(s, w), visits = (double)s->visits;
     double made = touch_s(bytes, w->per_node, BASE_BYTES_S, 1),
            hop = latency_of(bytes, w) / OVERLAP;
-    double warm = fmax(bytes / (double)w->line * LOCAL_S * w->far / OVERLAP, WARM_NS / 1e9);
+    double warm = fmax(bytes / (double)w->line * load_s(w) / OVERLAP, WARM_NS / 1e9);
     double visit = warm + CLOCK_S + samples_s(s, hop);
     return made * turns(w) + 2 * verify_s(bytes) +
            ACCESSES * visits * (visit * turns(w) + 4 * meet_s(w));
@@ -337,9 +345,9 @@ static double message_s(const struct spec *s, double bytes)
     return (warm + samples * (batch + 1) + 2) * trip + 2 * 2 * bytes / PATTERN_BYTES_S;
 }
 
-// Rounds of a visit that has all pairs. No two pairs of a round share a core, or a last-level cache
-// (bench/session/pair_rounds.c). That company costs too much, and pairs follow each other, is known
-// only when control pairs have been measured.
+// Rounds of a visit that has all pairs, or pairs_most of them. No two pairs of a round share a
+// core, or a last-level cache (bench/session/pair_rounds.c). That company costs too much, and pairs
+// follow each other, is known only when control pairs have been measured.
 static double pair_rounds(const struct spec *s, const struct workload *w)
 {
     double at_once = floor(w->cpus / 2.0);
@@ -347,6 +355,8 @@ static double pair_rounds(const struct spec *s, const struct workload *w)
         at_once = 1;
     else if (s->concurrent_pairs == CONCURRENT_PAIRS_LLC)
         at_once = floor(w->llcs / 2.0);
+    if (s->pairs_most && s->pairs_most < w->pairs) // first one of each class, which share a rank
+        return (double)s->pairs_most / fmax(1, at_once) + w->classes;
     return w->pairs / fmax(1, at_once);
 }
 
@@ -380,14 +390,15 @@ static double estimate_pingpong(const struct spec *s, const struct workload *w)
 
 // A sample of lines that one side writes (and flushes), and the other reads one after the other, in
 // rounds. The first round is not counted.
-static double c2c_area_s(const struct spec *s, double trip, bool flushed)
+static double c2c_area_s(const struct spec *s, double trip, double handover, bool flushed)
 {
     double rounds = ceil((double)s->repetitions / C2C_AREA_LINES) + 1;
     double line = trip / 2 + trip / OVERLAP + (flushed ? FLUSH_S + LOCAL_S / OVERLAP : 0);
-    return rounds * (C2C_AREA_LINES * line + trip);
+    return rounds * (C2C_AREA_LINES * line + handover);
 }
 
-static double estimate_c2c(const struct spec *s, const struct workload *w)
+// A sample of each matrix, where a line takes `trip` and the other rank comes after `handover`.
+static double c2c_sample_s(const struct spec *s, double trip, double handover)
 {
     static const struct {
         int trips, modified, clean; // matrices of a kind
@@ -395,13 +406,20 @@ static double estimate_c2c(const struct spec *s, const struct workload *w)
         [C2C_BOTH] = {2, 0, 0},      [C2C_ONLY_CAS] = {1, 0, 0}, [C2C_ONLY_LOAD] = {1, 0, 0},
         [C2C_ONLY_HITM] = {0, 1, 0}, [C2C_ONLY_HIT] = {0, 0, 1}, [C2C_STATES] = {0, 1, 1},
         [C2C_EVERY] = {2, 1, 1}};
+    return of[s->definition].trips * (double)s->repetitions * handover +
+           of[s->definition].modified * c2c_area_s(s, trip, handover, false) +
+           of[s->definition].clean * c2c_area_s(s, trip, handover, true);
+}
+
+// Of a pair on one CPU each sample is disturbed, so it has as many as there may be.
+static double estimate_c2c(const struct spec *s, const struct workload *w)
+{
     double trip = LINE_NEAR_S + (LINE_FAR_S - LINE_NEAR_S) * w->share_of_far;
     double lines = (double)s->lines; // each at least once in a visit
     double samples =
         fmax(ceil((double)s->min_samples / (double)s->visits), lines) + lines / C2C_WARM_PART;
-    double each = of[s->definition].trips * (double)s->repetitions * trip +
-                  of[s->definition].modified * c2c_area_s(s, trip, false) +
-                  of[s->definition].clean * c2c_area_s(s, trip, true);
+    double each = (1 - w->share_of_cpu) * c2c_sample_s(s, trip, trip) +
+                  w->share_of_cpu * PAIR_PATIENCE * c2c_sample_s(s, LINE_NEAR_S, LINE_SHARED_S);
     return pair_turns(s, w) * (samples * each + TURN_S);
 }
 
@@ -511,7 +529,7 @@ static double estimate_hierarchy(const struct spec *s, const struct workload *w)
     double memory = hierarchy_cell_s(s, w, usual / line, usual), sample = samples_s(s, 0);
     double visit = memory + c.n[PART_PARALLEL] * sample + w->targets * memory +
                    c.n[PART_STRIDE] * (sample + OTHERS / RANK_BYTES_S * usual +
-                                       warm_links(w, usual / line) * LOCAL_S * w->far / OVERLAP);
+                                       warm_links(w, usual / line) * load_s(w) / OVERLAP);
     for (int part = PART_CURVE; part <= PART_HUGE_PAGES; part++)
         visit += hierarchy_part_s(s, w, &c, (enum hierarchy_part)part);
     double made = arena_s(s, w, bytes, 1) + arena_s(s, w, bytes / 4, 1) + bytes / 4 / BASE_BYTES_S +
@@ -519,9 +537,9 @@ static double estimate_hierarchy(const struct spec *s, const struct workload *w)
     return w->ranks * (made + (double)s->visits * visit);
 }
 
-// Of bench/session/scan_course.c: as many repetitions to confirm what deviates, longer ones, as of
-// the broad part.
-static double estimate_scan(const struct spec *s, const struct workload *w)
+// Of bench/session/scan_course.c: one repetition of all aspects, with samples `longer` times as
+// long.
+static double scan_visit_s(const struct spec *s, const struct workload *w, int longer)
 {
     enum { PASSES = 3, MEETS = 4 }; // filled, written, read; of all ranks in an aspect or a round
     double bytes = (double)w->scan_bytes, visits = (double)s->visits;
@@ -533,8 +551,15 @@ static double estimate_scan(const struct spec *s, const struct workload *w)
                     (ASPECT_TRANSFER + rounds) * MEETS * meet_s(w);
     double sampled = ASPECT_TRANSFER * (double)s->cell_ms / 1e3 / visits +
                      rounds * (SCAN_LINES + 1) * (double)s->repetitions * LINE_FAR_S;
-    return arena_s(s, w, bytes, w->per_node) +
-           visits * turns(w) * (2 * around + (1 + SCAN_LONGER) * sampled);
+    return turns(w) * (around + longer * sampled);
+}
+
+// The broad part. Peers that are alike have no other: a unit of 100,000 is looked at again by
+// chance.
+static double estimate_scan(const struct spec *s, const struct workload *w)
+{
+    return arena_s(s, w, (double)w->scan_bytes, w->per_node) +
+           (double)s->visits * scan_visit_s(s, w, 1);
 }
 
 // --- The whole -----------------------------------------------------------------------------------
@@ -553,4 +578,13 @@ double estimate_s(const struct spec *s, const struct workload *w)
         BENCHMARK_LIST(ESTIMATE_OF)};
 #undef ESTIMATE_OF
     return estimate_start_s(w) + estimates[s->benchmark](s, w);
+}
+
+// What deviates in a scan is confirmed by as many repetitions at most, longer ones.
+double estimate_most_s(const struct spec *s, const struct workload *w)
+{
+    double more =
+        s->benchmark == BENCHMARK_SCAN ? (double)s->visits * scan_visit_s(s, w, SCAN_LONGER) : 0;
+    double most = estimate_s(s, w) + more;
+    return s->budget_s ? fmin(most, (double)s->budget_s) : most;
 }

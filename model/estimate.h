@@ -8,3 +8,6 @@
 // Seconds that a run of `s` takes: starting the ranks, measuring, ending. `s` may differ in effort
 // from the spec that the workload is made from.
 double estimate_s(const struct spec *s, const struct workload *w);
+// The same with all that a run may do besides, where it finds something: at least estimate_s(),
+// unless the budget is less.
+double estimate_most_s(const struct spec *s, const struct workload *w);

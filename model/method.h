@@ -5,10 +5,10 @@
 
 enum {
     // Warming up before a visit's samples.
-    WARM_NS = 20000000,      // at least; governors of clocks take 10 to 20 ms
-    CHASE_WHOLE_LLC = 4,     // a whole lap below this many last-level caches …
-    CHASE_SPARED = 64,       // … else links to fill one, less this part of them: 1 % of the hits
-    WARM_CHUNK = 8192,       // hops between looks at the clock: below 4 ms on the slowest memory
+    WARM_NS = 20000000,  // at least; governors of clocks take 10 to 20 ms
+    CHASE_WHOLE_LLC = 4, // a whole lap below this many last-level caches, one of them walked …
+    CHASE_SPARED = 64,   // … else links to fill one, less this part of them: 1 % of the hits
+    WARM_CHUNK = 8192,   // hops between looks at the clock: below 4 ms on the slowest memory
     SAMPLE_HOPS_MIN = 10000, // of a sample of a chase
 
     // bandwidth: a pass over a small working set moves so much, in several laps.
@@ -34,6 +34,7 @@ enum {
 
     // Pairs of ranks: turns of a control pair alone, and as many with the others of its round.
     CONTROL_REPEATS = 7,
+    PAIR_PATIENCE = 4, // times the samples requested, while too many are disturbed
 
     // loaded
     LOAD_CALIBRATE_MS = 10, // several times

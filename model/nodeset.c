@@ -89,12 +89,9 @@ int nodeset_name_check(const char *name, struct err *err)
     size_t n = 0;
     while (is_name_char(name[n]))
         n++;
-    if (n < 1 || name[n] || n >= NODESET_NAME_ROOM || *name == '-')
-        return err_set(err, ERR_INVALID, "nodes",
-                       "a node name has 1 to %d letters, digits, '.', '-' and '_', and does not "
-                       "begin with '-'",
-                       NODESET_NAME_ROOM - 1);
-    return 0;
+    return n < 1 || name[n] || n >= NODESET_NAME_ROOM || *name == '-' || *name == '.'
+               ? err_set(err, ERR_INVALID, "nodes", "%s", NODESET_NAME_RULE)
+               : 0;
 }
 
 static int nodeset_append(struct nodeset *s, const char *name)
@@ -331,7 +328,7 @@ static int operand_read(struct parser *p, struct operand *o)
                                 *p->at == ']' ? "this ']' has no '['"
                                 : o->is_group
                                     ? "a group name has letters, digits, '.', '-', '_' and ':'"
-                                    : "a node name has letters, digits, '.', '-' and '_'");
+                                    : NODESET_NAME_RULE);
     }
     o->end = p->at;
     if (!o->n)
@@ -409,13 +406,14 @@ static int take_group(struct parser *p, const struct operand *o, const char *gro
 
 static int take_name(struct expansion *x, size_t len)
 {
-    if (len >= NODESET_NAME_ROOM)
-        return parse_refuse(x->p, x->o->begin, "a name of more than %d characters",
+    if (x->o->is_group && (len >= NODESET_NAME_ROOM || *x->name == '-'))
+        return parse_refuse(x->p, x->o->begin,
+                            "a group name has at most %d characters, and does not begin with '-'",
                             NODESET_NAME_ROOM - 1);
-    if (*x->name == '-')
-        return parse_refuse(x->p, x->o->begin, "a name does not begin with '-'");
     if (x->o->is_group)
         return take_group(x->p, x->o, x->name, x->out);
+    if (len >= NODESET_NAME_ROOM || nodeset_name_check(x->name, NULL) < 0)
+        return parse_refuse(x->p, x->o->begin, "%s", NODESET_NAME_RULE);
     return pile_add(x->out, x->name) < 0 ? parse_no_memory(x->p) : 0;
 }
 

@@ -6,8 +6,8 @@
 //   a!b             without        a&b  both           a^b  either, but not both
 //   @group          what the caller's function knows by this name; it may hold groups again
 //
-// Names come out as they were written: n[08-10]5 is n085, n095 and n105. No name begins with '-',
-// so none can be an option of a program.
+// Names come out as they were written: n[08-10]5 is n085, n095 and n105. No name begins with '-'
+// or '.': none can be an option of a program, a hidden file, or a folder in the path of a URL.
 #pragma once
 #include <stdbool.h>
 
@@ -50,7 +50,10 @@ int nodeset_add(struct nodeset *s, const char *name, struct err *err);
 void nodeset_sort(struct nodeset *s);
 bool nodeset_has(const struct nodeset *s, const char *name); // the set is sorted
 int nodeset_find(const struct nodeset *s, const char *name); // its place in it; -1: none
-// A name that a node may have: at most 63 letters, digits, '.', '-' and '_', and no '-' first.
+// A name that a node may have, however it comes. ERR_INVALID: member "nodes", this text.
+#define NODESET_NAME_RULE                                                                          \
+    "a node name has 1 to 63 letters, digits, '.', '-' and '_', and does not begin with '-' or "   \
+    "'.'"
 int nodeset_name_check(const char *name, struct err *err);
 // The order of the names in a parsed set, as qsort's function.
 int nodeset_name_order(const char *a, const char *b);

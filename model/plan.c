@@ -31,6 +31,14 @@ static void write_interleaved(int target, struct jsonw *w)
         jsonw_text(w, NULL, label);
 }
 
+static void plan_write_run(struct jsonw *w, const char *key, int64_t run)
+{
+    if (run)
+        jsonw_i64(w, key, run);
+    else
+        jsonw_null(w, key);
+}
+
 void plan_write_json(const struct plan *p, struct jsonw *w, const char *key)
 {
     jsonw_object(w, key);
@@ -62,12 +70,11 @@ void plan_write_json(const struct plan *p, struct jsonw *w, const char *key)
     jsonw_i64(w, "targets_at_once", p->targets_at_once);
     jsonw_i64(w, "bytes_per_loader", p->bytes_per_loader);
     jsonw_i64(w, "reserved_page_bytes", p->reserved_page_bytes);
-    if (p->found_run)
-        jsonw_i64(w, "sizes_from", p->found_run);
-    else
-        jsonw_null(w, "sizes_from");
+    plan_write_run(w, "sizes_from", p->found_run);
     jsonw_i64(w, "found_cache_bytes", p->found_bytes);
     jsonw_fixed(w, "estimate_s", p->estimate_s, 3);
+    jsonw_fixed(w, "estimate_most_s", p->estimate_most_s, 3);
+    plan_write_run(w, "estimate_from", p->estimate_run);
     jsonw_i64(w, "timeout_s", p->timeout_s);
     jsonw_array(w, "shortened");
     for (int i = 0; i < p->n_shortened; i++) {

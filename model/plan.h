@@ -39,6 +39,8 @@ struct plan {
     int64_t found_run;           // the run of `hierarchy` that sizes follow from; 0: none
     int64_t found_bytes;         // of the cache that it found beyond the kernel's; 0: none
     double estimate_s;           // of the run, see model/estimate.h
+    double estimate_most_s;      // if it finds something that it then measures longer
+    int64_t estimate_run;        // of `hierarchy`, whose memory latency it counts with; 0: assumed
     int64_t timeout_s;           // time limit of the run
     int n_shortened;
     struct plan_shortened shortened[PLAN_SHORTENED_MAX]; // see model/budget.h
@@ -53,6 +55,7 @@ int plan_rank_node(const struct plan *p, int rank);      // -1: no node, or seve
 //  "load_cpus":"",
 //  "launcher":"mpi","bytes_per_rank":…,"bytes_per_target":…,"targets_at_once":1,
 //  "bytes_per_loader":…,"reserved_page_bytes":0,
-//  "sizes_from":12,"found_cache_bytes":0,"estimate_s":25.3,"timeout_s":900,
+//  "sizes_from":12,"found_cache_bytes":0,"estimate_s":25.3,"estimate_most_s":25.3,
+//  "estimate_from":12,"timeout_s":900,
 //  "shortened":[{"name":"visits","from":8,"to":4}],"notes":[…]}
 void plan_write_json(const struct plan *p, struct jsonw *w, const char *key);

@@ -63,6 +63,7 @@ const struct record_slot record_rank_slots[RECORD_RANK_SLOTS] = {
     INT(rank_info, arena_bytes, 0, INT_BIG),
     MAYBE(rank_info, off_cpu_share, 1),
     MAYBE(rank_info, clock_ghz, 100),
+    MAYBE(rank_info, load_cycles, 1000),
 };
 
 static const struct record_slot progress_slots[] = {
@@ -71,6 +72,8 @@ static const struct record_slot progress_slots[] = {
     INT(progress, total, 0, INT_BIG),
     INT(progress, eta_ms, -1, INT_BIG),
 };
+
+static const struct record_slot fewer_pairs_slots[] = {INT(fewer_pairs, most, 1, INT_BIG)};
 
 static void write_slots(const struct record_slot *slots, size_t n, const void *object,
                         struct jsonw *w)
@@ -252,6 +255,16 @@ static int record_read_condition(struct record *r, const struct json *o, struct 
     return condition_from_json(&r->condition, o, err);
 }
 
+static void write_fewer_pairs(const struct record *r, struct jsonw *w)
+{
+    write_slots(fewer_pairs_slots, COUNT_OF(fewer_pairs_slots), &r->pairs, w);
+}
+
+static int read_fewer_pairs(struct record *r, const struct json *o, struct err *err)
+{
+    return read_slots(fewer_pairs_slots, COUNT_OF(fewer_pairs_slots), &r->pairs, o, err);
+}
+
 static void write_end(const struct record *r, struct jsonw *w)
 {
     jsonw_bool(w, "ok", r->end.ok);
@@ -292,6 +305,7 @@ static const struct {
     [RECORD_RANK] = {"rank", write_rank, record_read_rank},
     [RECORD_PROGRESS] = {"progress", record_write_progress, read_progress},
     [RECORD_CONDITION] = {"condition", record_write_condition, record_read_condition},
+    [RECORD_PAIRS] = {"pairs", write_fewer_pairs, read_fewer_pairs},
     [RECORD_END] = {"end", write_end, read_end},
 };
 

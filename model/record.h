@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What numa_bench reports to the daemon: one JSON object per line on a channel of its own (a FIFO),
-// in this order: hello, conditions and progress at any time, matrix before its cells, a rank each,
-// end. A channel without `end`, or whose `end` counts differ, is a failed run.
+// in this order: hello, conditions and progress at any time, pairs before the matrices if they are
+// fewer than planned, matrix before its cells, a rank each, end. A channel without `end`, or whose
+// `end` counts differ, is a failed run.
 //
 //     {"rec":"hello","version":1,"nonce":"…","benchmark":"latency","ranks":2,…}
+//     {"rec":"pairs","most":64}
 //     {"rec":"matrix","name":"concurrent","quantity":"latency","unit":"ns","rows":{…},"cols":{…}}
 //     {"rec":"cell","matrix":"concurrent","row":0,"col":3,"n":11,"median":98.123,…}
 //     {"rec":"rank","rank":0,…}   {"rec":"progress",…}
@@ -30,6 +32,7 @@ enum record_kind {
     RECORD_RANK,
     RECORD_PROGRESS,
     RECORD_CONDITION,
+    RECORD_PAIRS,
     RECORD_END,
     RECORD_KINDS
 };
@@ -69,6 +72,7 @@ struct rank_info {
     int64_t arena_bytes;
     double off_cpu_share; // of the time of all its samples, left-out ones too; NaN: not known
     double clock_ghz;     // of its core, mean of the repetitions; NaN: not measured
+    double load_cycles;   // that a load from L1 takes, in the same way
 };
 
 struct progress {
@@ -79,6 +83,11 @@ struct progress {
 
 enum phase { PHASE_POPULATE, PHASE_BUILD, PHASE_WARMUP, PHASE_MEASURE, PHASE_VERIFY, PHASES };
 extern const char *const phase_names[PHASES];
+
+// A budget has no room for all pairs of ranks, which is known when control pairs were measured.
+struct fewer_pairs {
+    int64_t most; // that are measured, of all or of the pairs_most that were requested
+};
 
 struct end {
     bool ok;
@@ -102,6 +111,7 @@ struct record {
         struct rank_info rank;
         struct progress progress;
         struct condition condition;
+        struct fewer_pairs pairs;
         struct end end;
     };
 };
@@ -125,7 +135,7 @@ struct record_slot {
     size_t offset, room;
     double min, max;
 };
-enum { RECORD_RANK_SLOTS = 19 };
+enum { RECORD_RANK_SLOTS = 20 };
 extern const struct record_slot
     record_rank_slots[RECORD_RANK_SLOTS]; // all of a rank but address and nodes
 

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/str.h"
+#include "base/utf8.h"
+#include "model/nodeset.h"
 
 const char *const run_state_names[RUN_STATES] = {"queued", "running",  "succeeded",
                                                  "failed", "canceled", "interrupted"};
@@ -28,10 +29,7 @@ bool run_state_final(enum run_state s)
 int run_label_check(const char *label, struct err *err)
 {
     size_t n = strlen(label);
-    bool control = false;
-    for (const char *c = label; *c; c++)
-        control |= (unsigned char)*c < ' ' || *c == 0x7f;
-    if (n > RUN_LABEL_MAX || control || !str_utf8_valid(label, n) ||
+    if (n > RUN_LABEL_MAX || !utf8_all_shown(label) ||
         (n && (label[0] == ' ' || label[n - 1] == ' ')))
         return err_set(err, ERR_INVALID, "label",
                        "must be at most %d bytes of printable text without blanks at its ends",
@@ -41,11 +39,10 @@ int run_label_check(const char *label, struct err *err)
 
 int run_node_check(const char *node, struct err *err)
 {
-    size_t n = strspn(node, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_");
-    if (n < 1 || node[n] || n >= sizeof((struct run *)NULL)->node)
-        return err_set(err, ERR_INVALID, "node",
-                       "must be a host name: at most 63 letters, digits, '.', '-' and '_'");
-    return 0;
+    _Static_assert(sizeof((struct run *)NULL)->node == NODESET_NAME_ROOM, "a name fits");
+    return nodeset_name_check(node, NULL) == 0
+               ? 0
+               : err_set(err, ERR_INVALID, "node", "%s", NODESET_NAME_RULE);
 }
 
 int run_method_check(const char *method, struct err *err)
@@ -65,12 +62,13 @@ void run_fini(struct run *r)
     *r = (struct run){0};
 }
 
-// Of an interrupted run only the next start of the daemon is known. Other ends before the start are
-// of versions that took both from the wall clock.
+// Of an interrupted run only the next start of the daemon is known. Other ends before the start, or
+// after more than any run takes, are of versions that took both from the wall clock.
 double run_seconds(enum run_state state, int64_t started_ms, int64_t finished_ms)
 {
+    const int64_t most_ms = (int64_t)RUN_SECONDS_MAX * 1000;
     return run_state_final(state) && state != RUN_INTERRUPTED && started_ms &&
-                   finished_ms >= started_ms
+                   finished_ms >= started_ms && finished_ms - started_ms <= most_ms
                ? (double)(finished_ms - started_ms) / 1000
                : NAN;
 }

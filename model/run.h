@@ -24,7 +24,7 @@ int run_state_find(const char *name); // -1: none
 // Printable UTF-8 of at most RUN_LABEL_MAX bytes, no blank at its ends; "" is none. ERR_INVALID
 // ("label").
 int run_label_check(const char *label, struct err *err);
-// A host name: 1 to 63 letters, digits, '.', '-', '_'. ERR_INVALID ("node").
+// The name of a node (nodeset_name_check()). ERR_INVALID ("node").
 int run_node_check(const char *node, struct err *err);
 // "prp4-v1": at most 39 lower-case letters, digits, '.', '-', '_'; "" is not known. ERR_INVALID
 // ("method").
@@ -56,7 +56,9 @@ struct run {
     char *conditions_json; // owned; array of conditions (model/condition.h); NULL: none
 };
 
-// How long a run took; NaN: not known.
+enum { RUN_SECONDS_MAX = 30 * 86400 }; // the limit of a run's time is a day
+
+// How long a run took; NaN: not known, or more than RUN_SECONDS_MAX by its times.
 double run_seconds(enum run_state state, int64_t started_ms, int64_t finished_ms);
 void run_fini(struct run *r);
 // The run without ranks and matrices; they have their own resources.

@@ -61,6 +61,18 @@ int shape_check_ranks(const struct spec *s, int ranks, struct err *err)
     return spec_param(s, "pairs") ? check_listed_pairs(s, ranks, err) : 0;
 }
 
+int shape_check_pairs(const struct spec *s, int ranks, int targets, struct err *err)
+{
+    int64_t least = ranks + targets, all = (int64_t)ranks * targets;
+    if (s->benchmark != BENCHMARK_MATRIX || !s->pairs_most || s->pairs_most >= least ||
+        s->pairs_most >= all)
+        return 0;
+    return err_set(err, ERR_INVALID, "pairs_most",
+                   "must be 0 (all %" PRId64 "), or %" PRId64 " at least, as many as there are "
+                   "ranks and targets; got %" PRId64,
+                   all, least, s->pairs_most);
+}
+
 static bool shape_is(const struct axis *a, const char *name)
 {
     return strcmp(a->name, name) == 0;
@@ -98,6 +110,27 @@ int64_t shape_cells(const struct matrix *m)
 {
     int64_t n = m->row.n;
     return pairs_of_ranks(m) ? n * (n - 1) / 2 : n * m->col.n;
+}
+
+int64_t shape_cells_measured(const struct matrix *m, const struct spec *s)
+{
+    int64_t n = shape_cells(m);
+    bool choice = pairs_of_ranks(m) || (shape_is(&m->row, "rank") && shape_is(&m->col, "target"));
+    return choice ? spec_pairs_of(s, n) : n;
+}
+
+int64_t shape_cells_with_value(const struct matrix *m)
+{
+    int64_t n = 0;
+    for (int r = 0; m->cells && r < m->row.n; r++)
+        for (int c = 0; c < m->col.n; c++)
+            n += shape_has_cell(m, r, c) && isfinite(matrix_at(m, r, c)->v[CELL_MEDIAN]);
+    return n;
+}
+
+bool shape_measured(const struct matrix *m, const struct spec *s)
+{
+    return m->cells && shape_cells_with_value(m) == shape_cells_measured(m, s);
 }
 
 // --- Axes --------------------------------------------------------------------------------------

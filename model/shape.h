@@ -30,6 +30,8 @@ int shape_list(const struct spec *s, struct shape list[SHAPES_MAX]);
 // Ranks that a run of the spec can have: its matrices must hold them (ERR_INVALID on "ranks"), and
 // the pairs that it lists are among them (on "pairs").
 int shape_check_ranks(const struct spec *s, int ranks, struct err *err);
+// ERR_INVALID: of pairs of a rank and a target are fewer requested than have each rank and target.
+int shape_check_pairs(const struct spec *s, int ranks, int targets, struct err *err);
 const struct shape *shape_find(const struct shape *list, int n, const char *name);
 
 // An empty matrix of that shape. Axis values are 0, 1, 2 … (ranks, accesses); all others are still
@@ -38,8 +40,13 @@ int shape_make(struct matrix *m, const struct shape *shape, int rows, int cols, 
 
 // Cells that exist: all, but between ranks only those with row < col (a pair is measured once).
 bool shape_has_cell(const struct matrix *m, int row, int col);
-bool shape_complete(const struct matrix *m); // every cell that exists has a median
-int64_t shape_cells(const struct matrix *m); // how many exist
+bool shape_complete(const struct matrix *m);            // every cell that exists has a median
+int64_t shape_cells(const struct matrix *m);            // how many exist
+int64_t shape_cells_with_value(const struct matrix *m); // how many of these have a median
+// How many of them a run of `s` measures: of all pairs of ranks, or of a rank and a target, there
+// may be fewer (pairs_most).
+int64_t shape_cells_measured(const struct matrix *m, const struct spec *s);
+bool shape_measured(const struct matrix *m, const struct spec *s); // so many have a median
 
 // Does the head of `m` fit the spec and the plan? ERR_INVALID says what does not.
 int shape_check(const struct matrix *m, const struct spec *s, const struct plan *p,

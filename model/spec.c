@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "model/target.h"
+#include "model/topology.h"
 
 const struct benchmark *benchmark_find(const char *name)
 {
@@ -156,6 +157,13 @@ int spec_from_json(struct spec *s, const struct json *object, const char *const 
     return 0;
 }
 
+int spec_check_note(const struct spec *s, struct err *err)
+{
+    const char *control = str_control(s->note, strlen(s->note));
+    return control ? err_set(err, ERR_INVALID, "note", "has %s", str_control_name(control).text)
+                   : 0;
+}
+
 void spec_write_json(const struct spec *s, struct jsonw *w, const char *key)
 {
     const struct benchmark *b = &benchmarks[s->benchmark];
@@ -207,6 +215,24 @@ static int check_placement(const struct spec *s, struct err *err)
 int spec_check(const struct spec *s, struct err *err)
 {
     return check_placement(s, err) < 0 ? -1 : benchmarks[s->benchmark].check(s, err);
+}
+
+int64_t spec_pairs_of(const struct spec *s, int64_t all)
+{
+    return s->pairs_most && s->pairs_most < all ? s->pairs_most : all;
+}
+
+int64_t spec_fewer_pairs(int64_t pairs)
+{
+    int64_t fewer = 1;
+    while (2 * fewer < pairs)
+        fewer *= 2;
+    return fewer;
+}
+
+int64_t spec_fewest_pairs(int64_t members)
+{
+    return members > PAIR_CLASSES ? members : PAIR_CLASSES;
 }
 
 bool spec_has_targets(const struct spec *s)

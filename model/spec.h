@@ -156,6 +156,7 @@ struct spec {
     // Pairs of cores.
     char pairs[SPEC_PAIRS_TEXT]; // "classes", "all" or "0-1,0-4": of ranks
     uint64_t message_max;        // bytes
+    int64_t pairs_most;          // of all pairs; 0: every one
     int64_t repetitions;
     int definition;       // enum c2c_definition
     int64_t lines;        // cache lines that a pair takes turns with
@@ -203,6 +204,7 @@ struct benchmark {
     enum bytes_of bytes_of;
     bool no_policy;      // pages belong to the node that touches them first
     bool needs_mpi;      // it measures MPI itself
+    bool first_measures; // the first rank of a node measures alone, at times or always
     bool loads_by_ranks; // the first rank of each node measures, the others make the load
     bool keeps_budget;   // it looks at the clock itself, beside the plan
     int least_ranks;     // 0: one
@@ -241,6 +243,16 @@ int spec_from_json(struct spec *s, const struct json *object, const char *const 
 void spec_write_json(const struct spec *s, struct jsonw *w, const char *key);
 // What the tables cannot say: lists parse, sizes hold at least one link, stride is a multiple of 8…
 int spec_check(const struct spec *s, struct err *err);
+// Of a new run besides: its note has no control characters. Stored runs may. ERR_INVALID ("note").
+int spec_check_note(const struct spec *s, struct err *err);
+// How many of all pairs that there are a run measures (pairs_most).
+int64_t spec_pairs_of(const struct spec *s, int64_t all);
+// Where `pairs` are too many for a budget: the largest power of two below them, so that two runs
+// have the same number although they take a little longer or shorter.
+int64_t spec_fewer_pairs(int64_t pairs);
+// The fewest that a budget chooses, where each pair is of two out of `members` (ranks, targets):
+// each of them has a pair, and each class of pairs one.
+int64_t spec_fewest_pairs(int64_t members);
 bool spec_has_targets(const struct spec *s); // each rank measures memory of several nodes
 // Catalogue of one benchmark or all:
 // {"benchmarks":[{"name","title","help","params":[…]}],"common":[…]}

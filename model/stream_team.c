@@ -62,7 +62,7 @@ static int listed_counts(const struct spec *s, int ranks, int *counts, struct er
     qsort(listed, (size_t)n, sizeof *listed, by_count);
     if (n && listed[n - 1] > ranks)
         return err_set(err, ERR_INVALID, "threads", "has %d, but the run has %d rank%s",
-                       listed[n - 1], ranks, ranks == 1 ? "" : "s");
+                       listed[n - 1], ranks, str_plural(ranks));
     memcpy(counts, listed, (size_t)n * sizeof *counts);
     return n;
 }

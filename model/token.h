@@ -40,7 +40,8 @@ void token_text(const unsigned char random[TOKEN_RANDOM], char out[TOKEN_TEXT_SI
 void token_hash(const char *text, char out[TOKEN_HASH_SIZE]);
 // In a time that does not depend on where they differ.
 bool token_same_hash(const char *a, const char *b);
-int token_check_name(const char *name, struct err *err); // ERR_INVALID, member "name"
+// The name of a token or of a baseline. ERR_INVALID, member "name".
+int token_check_name(const char *name, struct err *err);
 
 // A set of nodes without blanks, groups and operators. ERR_INVALID, member "nodes".
 int token_check_nodes(const char *nodes, struct err *err);

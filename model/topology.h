@@ -60,11 +60,12 @@ struct topo_claim {
     double read_mbps, write_mbps; // MB/s of 1,000,000 bytes
 };
 
-// What a stored run of `hierarchy` found on this machine (core/results/found_cache.h).
-struct found_cache {
-    int64_t run;   // its number; 0: there is none
-    int64_t found; // bytes: the largest cache of its curve; 0: none
-    int64_t bytes; // of a cache beyond those that the kernel lists; 0: there is none
+// What a stored run of `hierarchy` found on this machine (core/results/found_memory.h).
+struct found_memory {
+    int64_t run;    // its number; 0: there is none
+    int64_t found;  // bytes: the largest cache of its curve; 0: none
+    int64_t bytes;  // of a cache beyond those that the kernel lists; 0: there is none
+    double load_ns; // what a load of memory takes on the node where it is fastest; 0: not known
 };
 
 struct topology {
@@ -82,8 +83,8 @@ struct topology {
     int weights[TOPOLOGY_WEIGHTS]; // of nodes, in weighted interleave; all 0: the kernel has none
     bool this_system;              // false: from an XML file, a synthetic text or a recorded /sys
     char cpu_model[96];
-    char source[24];          // "linux", "xml", "synthetic", "recorded", "stored"
-    struct found_cache found; // measured, not read: in no document
+    char source[24];           // "linux", "xml", "synthetic", "recorded", "stored"
+    struct found_memory found; // measured, not read: in no document
 };
 
 void topology_fini(struct topology *t);

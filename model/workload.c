@@ -114,6 +114,7 @@ static void count_pairs(struct workload *w, const struct group *groups, int n)
         w->classes += seen[k];
     w->pairs = w->ranks * (w->ranks - 1) / 2;
     w->share_of_far = w->pairs ? w->share_of_far / w->pairs : 0;
+    w->share_of_cpu = w->pairs ? w->share_of_cpu / w->pairs : 0;
 }
 
 static bool node_is_new(const struct group *groups, int n)
@@ -127,7 +128,7 @@ static bool node_is_new(const struct group *groups, int n)
 // `cpus` in the order of by_sharing.
 static int find_groups(struct workload *w, const struct topo_cpu *const *cpus, struct group *groups)
 {
-    int n = 0, on_core = 0;
+    int n = 0, on_core = 0, on_cpu = 0;
     for (int i = 0; i < w->ranks; i++) {
         const struct topo_cpu *c = cpus[i], *before = i ? cpus[i - 1] : NULL;
         bool fresh = !before || !in_one_group(before, c);
@@ -138,6 +139,8 @@ static int find_groups(struct workload *w, const struct topo_cpu *const *cpus, s
         }
         groups[n - 1].ranks++;
         groups[n - 1].siblings += on_core;
+        on_cpu = before == c ? on_cpu + 1 : 0;
+        w->share_of_cpu += on_cpu;
         w->cpus += before != c;
         w->llcs += !before || before->l3 != c->l3;
     }
@@ -185,6 +188,14 @@ static uint64_t workload_scan_bytes(const struct workload *w, const struct spec 
     return s->benchmark == BENCHMARK_SCAN ? scan_memory_bytes(w->caches, w->ranks) : 0;
 }
 
+// Of the benchmark matrix pairs of a rank and a target, of others pairs of ranks.
+static void workload_choice(struct workload *w, const struct spec *s)
+{
+    bool targets = s->benchmark == BENCHMARK_MATRIX;
+    w->choice = targets ? w->ranks * w->targets : w->pairs;
+    w->choice_least = (int)spec_fewest_pairs(targets ? w->ranks + w->targets : w->ranks);
+}
+
 static int workload_teams(struct workload *w, const struct spec *s, struct err *err)
 {
     if (s->benchmark != BENCHMARK_BANDWIDTH)
@@ -205,6 +216,7 @@ int workload_make(struct workload *w, const struct spec *s, const struct plan *p
         .targets = p->n_targets,
         .caches = workload_caches(p, t, err),
         .far = mean_far(p, t),
+        .load_s = t->found.load_ns / 1e9,
         .line = t->line_bytes > 0 ? (uint64_t)t->line_bytes : LINE_USUAL,
         .processes = p->processes,
     };
@@ -213,6 +225,7 @@ int workload_make(struct workload *w, const struct spec *s, const struct plan *p
     for (int i = 0; i < made.ranks; i++)
         made.llc = rank_cache_bytes(&made.caches[i]) > made.llc ? rank_cache_bytes(&made.caches[i])
                                                                 : made.llc;
+    workload_choice(&made, s);
     made.scan_bytes = workload_scan_bytes(&made, s);
     *w = made;
     made = (struct workload){0};

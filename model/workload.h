@@ -8,15 +8,19 @@
 #include "model/topology.h"
 
 struct workload {
-    int ranks, targets;        // without targets: 0
-    int nodes;                 // that have CPUs of ranks
-    double per_node;           // ranks on such a node
-    int cpus;                  // that the ranks have: fewer than ranks where they share some
-    int llcs;                  // last-level caches of these CPUs
-    int classes, pairs;        // of ranks: classes of pairs that occur, and all pairs
-    double far;                // mean distance from the ranks to the memory they use, 1: local
-    double share_of_far;       // pairs of ranks in different last-level caches, 0…1
-    uint64_t llc, line;        // bytes: the largest last-level cache of a rank, a line
+    int ranks, targets; // without targets: 0
+    int nodes;          // that have CPUs of ranks
+    double per_node;    // ranks on such a node
+    int cpus;           // that the ranks have: fewer than ranks where they share some
+    int llcs;           // last-level caches of these CPUs
+    int classes, pairs; // of ranks: classes of pairs that occur, and all pairs
+    int choice,
+        choice_least;    // pairs that pairs_most chooses from, and the fewest that a budget may
+    double far;          // mean distance from the ranks to the memory they use, 1: local
+    double share_of_cpu; // pairs of ranks on one CPU, 0…1
+    double share_of_far; // pairs of ranks in different last-level caches, 0…1
+    double load_s;       // of local memory, as a run measured it; 0: not known
+    uint64_t llc, line;  // bytes: the largest last-level cache of a rank, a line
     struct rank_cache *caches; // [ranks]; owned
     int n_teams;               // of the benchmark bandwidth; others: 0
     struct stream_team *teams; // owned

@@ -2,8 +2,8 @@
 // The lines are sorted by name, so that ten thousand nodes are looked up in no time.
 #include "nodes/addresses.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 enum {
     ADDRESS_LINES_MAX = 1 << 20, // 64 MB: sixteen times the nodes of a set
     LINE_ROOM = 1024,
+    URL_ROOM = 512, // more than any setting and any source may have
 };
 
 struct entry {
@@ -69,7 +70,6 @@ static int addresses_add(struct addresses *a, const char *name, const char *addr
 
 static int take_host(struct addresses *a, char *line, struct err *err)
 {
-    unsigned char binary[sizeof(struct in6_addr)];
     char *save = NULL;
     line[strcspn(line, "#\r\n")] = '\0';
     const char *address = strtok_r(line, " \t", &save);
@@ -77,7 +77,7 @@ static int take_host(struct addresses *a, char *line, struct err *err)
         return 0;
     if (strchr(address, '%'))
         return 0; // of one network card alone
-    if (inet_pton(AF_INET, address, binary) != 1 && inet_pton(AF_INET6, address, binary) != 1)
+    if (!str_is_address(address))
         return err_set(err, ERR_USAGE, "", "\"%.40s\" is no IPv4 or IPv6 address", address);
     for (const char *name; (name = strtok_r(NULL, " \t", &save));)
         if (addresses_add(a, name, address, err) < 0)
@@ -95,7 +95,8 @@ static int read_hosts(struct addresses *a, FILE *f, struct err *err)
         if (take_host(a, line, err) < 0)
             return err_prefix(err, "line %d", number);
     }
-    return ferror(f) ? err_sys(err, "cannot be read") : 0;
+    return ferror(f) ? err_set(err, ERR_USAGE, "hosts_file", "cannot be read: %s", strerror(errno))
+                     : 0;
 }
 
 struct addresses *addresses_read(const char *path, struct err *err)
@@ -116,7 +117,6 @@ struct addresses *addresses_read(const char *path, struct err *err)
     return NULL;
 }
 
-// The address of `name`, or NULL. Borrowed.
 static const char *addresses_find(const struct addresses *a, const char *name)
 {
     struct entry key;
@@ -128,10 +128,38 @@ static const char *addresses_find(const struct addresses *a, const char *name)
     return e ? e->address : NULL;
 }
 
+const char *addresses_of_url(const struct addresses *a, const char *url)
+{
+    char name[sizeof a->list->name];
+    const char *host = strstr(url, "://");
+    size_t n = host ? strcspn(host += 3, ":/?#") : 0;
+    if (!a || !n || n >= sizeof name || !str_starts(url, "https://"))
+        return NULL;
+    memcpy(name, host, n);
+    name[n] = '\0';
+    return addresses_find(a, name);
+}
+
+const char *address_fault(const char *pattern)
+{
+    char url[URL_ROOM];
+    const char *hole = strstr(pattern, "%h");
+    int before = (int)(hole ? (size_t)(hole - pattern) : strlen(pattern));
+    if (hole && strstr(hole + 2, "%h"))
+        return "must have %h only once";
+    if (strpbrk(pattern, "?#"))
+        return "must have no ? and no #, because paths are put behind it";
+    if (snprintf(url, sizeof url, "%.*s%s%s", before, pattern, hole ? "h" : "",
+                 hole ? hole + 2 : "") >= (int)sizeof url)
+        return "is too long";
+    return str_url_fault(url);
+}
+
 int addresses_url(const struct addresses *a, const char *pattern, const char *setting,
                   const char *name, char *out, size_t room, struct err *err)
 {
-    const char *hole = strstr(pattern, "%h"), *known = addresses_find(a, name);
+    const char *hole = strstr(pattern, "%h");
+    const char *known = str_starts(pattern, "https://") ? NULL : addresses_find(a, name);
     const char *host = known ? known : name;
     bool six = strchr(host, ':');
     if (!hole)
@@ -144,7 +172,6 @@ int addresses_url(const struct addresses *a, const char *pattern, const char *se
                        room - 1);
     while (n && out[n - 1] == '/')
         out[--n] = '\0';
-    if (!str_starts(out, "http://") && !str_starts(out, "https://"))
-        return err_set(err, ERR_USAGE, setting, "must begin with http:// or https://");
-    return 0;
+    const char *fault = str_url_fault(out);
+    return fault ? err_set(err, ERR_USAGE, setting, "%s", fault) : 0;
 }

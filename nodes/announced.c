@@ -30,7 +30,7 @@ int announced_named(const char *path, struct buf *out, struct err *err)
     int number = 0;
     if (access(path, F_OK) < 0 && errno == ENOENT)
         return 0;
-    if (list_read(path, &text, err) < 0)
+    if (list_read(path, false, &text, err) < 0)
         return -1;
     char *rest = text.len ? text.data : NULL;
     for (char *line; (line = line_next(&rest));) {

@@ -5,9 +5,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-// As the address of such a node.
-#define ANNOUNCED_URL "push:"
-
 // Appends the nodes of a token file as lines (nodes/named.h). A file that is not there has none.
 // ERR_INVALID names the line.
 int announced_named(const char *path, struct buf *out, struct err *err);

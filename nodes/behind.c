@@ -17,7 +17,10 @@ int behind_check(const char *url, struct err *err)
     if ((!str_starts(url, "http://") && !str_starts(url, "https://")) || !host[3] ||
         strpbrk(host + 3, "/?#@% "))
         return err_set(err, ERR_USAGE, "source",
-                       "collector: needs the address of a collector: collector:https://HOST:7790");
+                       "needs the address of a collector, without a path: https://HOST:7790");
+    const char *fault = str_url_fault(url);
+    if (fault)
+        return err_set(err, ERR_USAGE, "source", "the address of a collector %s", fault);
     return strlen(url) <= BEHIND_MAX
                ? 0
                : err_set(err, ERR_USAGE, "source",

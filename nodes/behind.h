@@ -5,8 +5,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-// Before the address of the collector, as the address of such a node.
-#define BEHIND_URL "collector:"
 enum {
     BEHIND_MAX = 63,               // bytes of a collector's address, by which it is known
     BEHIND_MEMORY_MAX = 192 << 20, // of its document, when it is parsed

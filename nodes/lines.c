@@ -5,19 +5,55 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 
-int list_read(const char *path, struct buf *out, struct err *err)
+static int mode_check(const char *path, mode_t mode, struct err *err)
+{
+    const struct {
+        mode_t type;
+        const char *name;
+    } others[] = {{S_IFDIR, "a directory"},
+                  {S_IFIFO, "a FIFO"},
+                  {S_IFSOCK, "a socket"},
+                  {S_IFCHR, "a device"},
+                  {S_IFBLK, "a device"}};
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        if ((mode & S_IFMT) == others[i].type)
+            return err_set(err, ERR_USAGE, "", "%.150s is %s; it must be a regular file", path,
+                           others[i].name);
+    return 0;
+}
+
+int list_check(const char *path, struct err *err)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? mode_check(path, st.st_mode, err) : 0;
+}
+
+// Of a FIFO, opening waits for a writer where that is allowed.
+static int list_open(const char *path, bool any, struct err *err)
+{
+    struct stat st;
+    const int flags = O_RDONLY | O_CLOEXEC | (any ? 0 : O_NONBLOCK | O_NOCTTY);
+    if (!any && list_check(path, err) < 0) // a socket cannot be opened
+        return -1;
+    CLEANUP_FD int fd = any && strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, flags);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set(err, ERR_USAGE, "", "cannot read %.150s: %s", path, strerror(errno));
+    return !any && mode_check(path, st.st_mode, err) < 0 ? -1 : steal_fd(&fd);
+}
+
+int list_read(const char *path, bool any, struct buf *out, struct err *err)
 {
     char block[16384];
-    const bool is_stdin = strcmp(path, "-") == 0;
-    CLEANUP_FD int fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    CLEANUP_FD int fd = list_open(path, any, err);
     if (fd < 0)
-        return err_set(err, ERR_USAGE, "", "cannot read %.150s: %s", path, strerror(errno));
+        return -1;
     for (ssize_t n; (n = read(fd, block, sizeof block)) != 0;) {
         if (n < 0 && errno != EINTR)
             return err_set(err, ERR_USAGE, "", "cannot read %.150s: %s", path, strerror(errno));
@@ -26,6 +62,7 @@ int list_read(const char *path, struct buf *out, struct err *err)
         if (n > 0)
             buf_add(out, block, (size_t)n);
     }
+    buf_drop(out, str_mark(buf_text(out), out->len));
     return buf_ok(out) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for %.150s", path);
 }
 

@@ -8,32 +8,54 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "model/nodeset.h"
+#include "nodes/addresses.h"
 
 static int field_check(const char *what, const char *text, size_t most, char least, struct err *err)
 {
     size_t n = text ? strlen(text) : 0;
     if (n > most)
-        return err_set(err, ERR_INVALID, what, "%s of a node has more than %zu bytes", what, most);
+        return err_set(err, ERR_INVALID, what, "%s has more than %zu bytes", what, most);
     for (size_t i = 0; i < n; i++)
         if (text[i] < least || text[i] > '~')
-            return err_set(err, ERR_INVALID, what,
-                           "%s of a node has a byte that is no printable character", what);
+            return err_set(err, ERR_INVALID, what, "%s has a byte that is no printable character",
+                           what);
     return 0;
 }
 
-static int named_check(const struct named_node *n, struct err *err)
+// The address of a node that does not push, and is behind no collector, may lack its scheme.
+static int url_check(const char *url, struct err *err)
+{
+    char whole[NAMED_URL_MAX + 16];
+    const char *fault = NULL;
+    if (str_url_has_user(url))
+        return err_set(err, ERR_INVALID, "url",
+                       "url must have no user: it is shown to every reader");
+    if (str_starts(url, BEHIND_URL))
+        fault = str_url_fault(url + strlen(BEHIND_URL));
+    else if (*url && strcmp(url, ANNOUNCED_URL) != 0) {
+        snprintf(whole, sizeof whole, "%s%s", str_starts(url, "//") ? "http:" : "", url);
+        fault = address_fault(whole);
+    }
+    return fault ? err_set(err, ERR_INVALID, "url", "url %s", fault) : 0;
+}
+
+static int fields_check(const struct named_node *n, struct err *err)
 {
     if (nodeset_name_check(n->name, err) < 0)
-        return err_prefix(err, "\"%.60s\"", n->name);
+        return -1;
     if (field_check("url", n->url, NAMED_URL_MAX, '!', err) < 0 ||
         field_check("class", n->class_hint, NAMED_WORD_MAX, '!', err) < 0 ||
         field_check("state", n->state, NAMED_WORD_MAX, '!', err) < 0 ||
         field_check("partition", n->partitions, NAMED_WORD_MAX, '!', err) < 0)
         return -1;
-    if (n->url && str_url_has_user(n->url))
-        return err_set(err, ERR_INVALID, "url",
-                       "url of a node must have no user: it is shown to every reader");
+    if (n->url && url_check(n->url, err) < 0)
+        return -1;
     return field_check("reason", n->reason, NAMED_WORD_MAX, ' ', err);
+}
+
+static int named_check(const struct named_node *n, struct err *err)
+{
+    return fields_check(n, err) < 0 ? err_prefix(err, "\"%.60s\"", n->name) : 0;
 }
 
 static const char *field_or_empty(const char *text)

@@ -11,10 +11,15 @@ enum {
     NAMED_WORD_MAX = 127, // of each other field, also of a reason
 };
 
+#define ANNOUNCED_URL "push:" // the address of a node that pushes (nodes/announced.h)
+// Before the address of a collector: that of a node behind it (nodes/behind.h).
+#define BEHIND_URL "collector:"
+
 // Texts are borrowed. NULL counts as "", not known.
 struct named_node {
     const char *name;       // as nodeset_name_check() allows it
-    const char *url;        // "https://%h:7443"; "//host:port": with the scheme of others
+    const char *url;        // "https://%h:7443"; "//host:port": with the scheme of others;
+                            // or one of those above
     const char *class_hint; // what an administrator calls its kind of machine
     const char *state;      // Slurm's: "idle", "mix~"
     const char *partitions; // Slurm's, separated by commas

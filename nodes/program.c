@@ -174,6 +174,8 @@ int program_read(const char *const argv[], const struct program_limits *limits, 
                        said.len ? ": " : "", said.len < SAID_SHOWN ? (int)said.len : SAID_SHOWN,
                        said.data ? said.data : "");
     }
+    if (strlen(buf_text(&printed)) != printed.len)
+        return err_set(err, ERR_INVALID, "", "%.60s printed a NUL, which no text has", argv[0]);
     buf_add(out, printed.data ? printed.data : "", printed.len);
     buf_needs(out, &printed);
     return 0;

@@ -26,6 +26,6 @@ struct program_limits {
 
 // Appends what the program prints. ERR_UNAVAILABLE: it cannot be started, or it fails; the text has
 // the first line that it printed on stderr. ERR_TIMEOUT, ERR_TOO_LARGE: it exceeds a limit, and is
-// ended.
+// ended. ERR_INVALID: it printed a NUL.
 int program_read(const char *const argv[], const struct program_limits *limits, struct buf *out,
                  struct err *err);

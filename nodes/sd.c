@@ -44,15 +44,20 @@ static int sd_labels(struct sd_group *g, const struct json *labels, struct err *
 static int sd_target(const struct sd_group *g, const char *target, struct buf *out, struct err *err)
 {
     char url[NAMED_URL_MAX + 1], host[NAMED_URL_MAX + 1];
-    if (!target || !*target || strpbrk(target, "/?#@%\\") ||
+    if (!target || !*target || strchr(target, '@'))
+        return err_set(err, ERR_INVALID, "targets",
+                       "a target must be a text, HOST:PORT, without a user");
+    if (strpbrk(target, "/?#%\\") ||
         snprintf(url, sizeof url, "%s%s//%s", g->scheme ? g->scheme : "", g->scheme ? ":" : "",
                  target) >= (int)sizeof url)
-        return err_set(err, ERR_INVALID, "targets", "a target must be a text, HOST:PORT");
+        return err_set(err, ERR_INVALID, "targets", "the target \"%.60s\" must be HOST:PORT",
+                       target);
     snprintf(host, sizeof host, "%.*s", (int)(*target == '[' ? 0 : strcspn(target, ":")), target);
     if (!g->node && !*host)
-        return err_set(err, ERR_INVALID, "targets",
-                       "the target %.60s has no host that could name the node; label it with node",
-                       target);
+        return err_set(
+            err, ERR_INVALID, "targets",
+            "the target \"%.60s\" has no host that could name the node; label it with node",
+            target);
     const struct named_node node = {.name = g->node ? g->node : host,
                                     .url = url,
                                     .class_hint = g->class_hint,
@@ -81,8 +86,9 @@ int sd_named(const char *text, size_t n, struct buf *out, struct err *err)
         return -1;
     if (!json_is_array(root))
         return err_set(err, ERR_INVALID, "", "must be a list of groups of targets");
-    for (const struct json *group = json_first(root); group; group = json_next(group))
+    int number = 1;
+    for (const struct json *group = json_first(root); group; group = json_next(group), number++)
         if (sd_group(group, out, err) < 0)
-            return -1;
+            return err_prefix(err, "group %d", number);
     return 0;
 }

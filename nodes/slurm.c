@@ -15,6 +15,11 @@
 #include "nodes/named.h"
 #include "nodes/program.h"
 
+enum {
+    PARTITION_MAX = 100, // bytes of the names, with the commas
+    PARTITIONS_MAX = PARTITION_MAX / 2 + 1,
+};
+
 static const struct program_limits slurm_limits = {.time_ms = 10000, .bytes = LIST_MAX};
 
 struct slurm_line {
@@ -65,15 +70,57 @@ static int slurm_cut(struct slurm_line *out, char *line, struct err *err)
     return 1;
 }
 
+int slurm_check(const char *partition, struct err *err)
+{
+    if (strpbrk(partition, " \t\r\n"))
+        return err_set(err, ERR_INVALID, "",
+                       "partitions are separated by commas, and their names have no blanks");
+    return strlen(partition) <= PARTITION_MAX
+               ? 0
+               : err_set(err, ERR_INVALID, "", "names of partitions have at most %d bytes",
+                         PARTITION_MAX);
+}
+
+// sinfo ends well and prints nothing for a partition that there is not.
+struct wanted_partitions {
+    char text[PARTITION_MAX + 1];
+    const char *names[PARTITIONS_MAX];
+    bool seen[PARTITIONS_MAX];
+    int n;
+};
+
+static void partitions_cut(struct wanted_partitions *w, const char *text)
+{
+    char *save = NULL;
+    snprintf(w->text, sizeof w->text, "%s", text);
+    for (char *name = strtok_r(w->text, ",", &save); name; name = strtok_r(NULL, ",", &save))
+        w->names[w->n++] = name;
+}
+
+static void partitions_note(struct wanted_partitions *w, const char *partition)
+{
+    for (int i = 0; partition && i < w->n; i++)
+        w->seen[i] = w->seen[i] || strcmp(w->names[i], partition) == 0;
+}
+
+static int partitions_check(const struct wanted_partitions *w, struct err *err)
+{
+    for (int i = 0; i < w->n; i++)
+        if (!w->seen[i])
+            return err_set(
+                err, ERR_NOT_FOUND, "",
+                "sinfo lists no node of a partition \"%s\"; 'sinfo -s' has the partitions",
+                w->names[i]);
+    return 0;
+}
+
 static int slurm_read(const char *partition, bool idle, struct buf *out, struct err *err)
 {
-    enum { PARTITION_MAX = 100 };
     const char *argv[8] = {"sinfo", "-h", "-N", "-o", ">%N %t %P %E"};
     char of[PARTITION_MAX + 16];
     int n = 5;
-    if (strlen(partition) > PARTITION_MAX)
-        return err_set(err, ERR_INVALID, "", "a partition's name has at most %d bytes",
-                       PARTITION_MAX);
+    if (slurm_check(partition, err) < 0)
+        return -1;
     snprintf(of, sizeof of, "--partition=%s", partition);
     if (idle)
         argv[n++] = "--states=idle";
@@ -90,8 +137,11 @@ static int slurm_each(const char *partition, bool idle,
                       struct err *err)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
-    if (slurm_read(partition, idle, &text, err) < 0)
+    // Of a partition that is named all nodes are listed: it may be there without an idle one.
+    if (slurm_read(partition, idle && !*partition, &text, err) < 0)
         return -1;
+    struct wanted_partitions wanted = {.n = 0};
+    partitions_cut(&wanted, partition);
     char *rest = text.data;
     bool marked = false;
     for (char *line; (line = strsep(&rest, "\n"));) {
@@ -104,10 +154,12 @@ static int slurm_each(const char *partition, bool idle,
         if (cut > 0 && !own)
             cut = err_set(err, ERR_INVALID, "", "sinfo printed \"%.60s\", which is no line of ours",
                           l.name);
+        if (cut > 0)
+            partitions_note(&wanted, l.partition);
         if (cut < 0 || (cut && fn(ctx, &l, err) < 0))
             return -1;
     }
-    return 0;
+    return partitions_check(&wanted, err);
 }
 
 struct wanted_names {

@@ -15,7 +15,7 @@ struct fleet_source {
     const char *from_slurm;    // partitions, separated by commas; "*": all
     bool idle;                 // as Slurm sees it; without other sources, all idle nodes
     const char *groups_file;   // lines "NAME: SET"; one that does not exist is empty
-    const char *group_command; // for other groups: words, of which one has %s, the group's name
+    const char *group_command; // for other groups: words, each %s of which is the group's name
 };
 
 // *out: the nodes, each once, sorted. ERR_USAGE: no source is given. ERR_NOT_FOUND: there is no
@@ -43,9 +43,16 @@ enum source_kind {
     SOURCE_KINDS
 };
 
-// Of "file:/etc/nodes", what stands behind the colon, and the kind. NULL and ERR_USAGE: it is no
-// source.
+// Of "file:/etc/nodes", what stands behind the colon, and the kind. NULL and ERR_USAGE: there is no
+// such kind, or source_check() fails.
 const char *source_split(const char *text, enum source_kind *kind, struct err *err);
+// Whether such a source can be read at all: `where` is a node set, a URL, a name of DNS,
+// partitions. ERR_USAGE. What can be right later, such as what is in a file or a group,
+// is not looked at.
+int source_check(enum source_kind kind, const char *where, struct err *err);
+// A command for groups has a program, then %s for the group, no quotes and not too many words.
+// ERR_INVALID.
+int source_command_check(const char *command, struct err *err);
 // Appends lines (nodes/named.h) of the first three kinds; a node may have several. Of `groups` only
 // groups_file and group_command count. Errors as fleet_names().
 int source_named(enum source_kind kind, const char *where, const struct fleet_source *groups,

@@ -13,6 +13,8 @@
 
 #include "nodes/named.h"
 
+#define SRV_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+
 enum {
     RESPONSE_MAX = 65535,
     HEAD_BYTES = 12,
@@ -25,6 +27,20 @@ enum {
 struct dns_at {
     const unsigned char *begin, *end, *at;
 };
+
+int srv_check(const char *name, struct err *err)
+{
+    enum { NAME_MAX_BYTES = 253, LABEL_MAX = 63 };
+    size_t all = strlen(name), n = 0;
+    for (const char *at = name; all <= NAME_MAX_BYTES && *at; at += n + (at[n] == '.')) {
+        n = strcspn(at, ".");
+        if (!n || n > LABEL_MAX || strspn(at, SRV_LETTERS) < n)
+            break;
+        if (at[n + (at[n] == '.')] == '\0')
+            return 0;
+    }
+    return err_set(err, ERR_INVALID, "", "needs a name of DNS, such as _numaprobe._tcp.example");
+}
 
 static unsigned number_at(const unsigned char *at)
 {

@@ -6,6 +6,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+// Whether DNS can have such a name. ERR_INVALID.
+int srv_check(const char *name, struct err *err);
 // Looks `name` up, such as "_numaprobe._tcp.example", and appends a line (nodes/named.h) per
 // record. A host of the same domain is named by what comes before the domain: n1.example is n1.
 // Others are named in full. Priorities and weights do not count. May wait for the network for some

@@ -20,7 +20,26 @@ export function make(tag, attributes, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
 
-// The same for an element of a picture. No style attribute: the page's policy forbids it.
+// Where a field of a form says what is wrong with it: behind the input with this id.
+export const wrongPlace = (id) => make("p", { class: "wrong", id: id + "-wrong", role: "alert" });
+
+// False: the input has no such place.
+export function markWrong(input, text) {
+  const place = input && document.getElementById(`${input.id}-wrong`);
+  if (!place) return false;
+  const folded = input.closest("details");
+  if (folded) folded.open = true;
+  input.setAttribute("aria-invalid", "true");
+  place.textContent = text;
+  return true;
+}
+
+export function clearWrong(form) {
+  for (const place of form.querySelectorAll(".wrong")) place.textContent = "";
+  for (const input of form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
+}
+
+// The same as make() for an element of a picture. No style attribute: the page's policy forbids it.
 export function svg(tag, attributes, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }

@@ -38,6 +38,9 @@ export function age(seconds) {
   return `${Math.max(0, Math.floor(seconds))} s`;
 }
 
+// How long a run took: 0.9 s, 119.5 s, 3 min
+export const took = (seconds) => seconds < 120 ? `${seconds.toFixed(1)} s` : age(seconds);
+
 // Three figures: 1.23, 12.3, 123
 export function figures(value) {
   const size = Math.abs(value);
@@ -57,3 +60,6 @@ export function percent(value) {
 
 // A name of the interface as words: "working_set" -> "working set"
 export const words = (name) => name.replaceAll("_", " ");
+
+// "1 run", "2 runs", also of numbers below zero.
+export const runCount = (n) => `${Math.abs(n)} run${Math.abs(n) === 1 ? "" : "s"}`;

@@ -66,8 +66,8 @@ function weigh(lines, of, compared) {
     note: `${lines.length} ${of}s: the median is emphasized, and ${text}. The other ${lines.length - kept.length} are faint.` };
 }
 
-function rangeOf(lines, logarithmic) {
-  const values = lines.flatMap((l) => l.points.map((p) => p.y)).filter((v) => Number.isFinite(v) && (!logarithmic || v > 0));
+function rangeOf(lines, reach, logarithmic) {
+  const values = lines.flatMap((l) => l.points.map((p) => p.y)).concat(reach).filter((v) => Number.isFinite(v) && (!logarithmic || v > 0));
   let lo = values.reduce((a, b) => Math.min(a, b), Infinity), hi = values.reduce((a, b) => Math.max(a, b), -Infinity);
   if (!(lo <= hi)) return [0, 1];
   const room = BAND_ROOM * ((hi - lo) || hi * 0.02);
@@ -203,7 +203,7 @@ function swatch(line) {
 //           value, `at` and `more` are texts. Lines with one key are one thing in two runs (side, sideName)
 //   of      what a line is: "rank"
 //   title   what the picture shows; x: {range, ticks, title, choices: [[place, text]] to zoom by}; unit, yTitle
-//   marks   [{x, text}]; over(canvas, place): what is drawn above the lines
+//   marks   [{x, text}]; over(canvas, place): what is drawn above the lines; reach: other values in view
 //   notes   texts below
 //   open(point) what a click on a point does, instead of keeping its line
 // Returns a function that stops it.
@@ -219,7 +219,7 @@ export async function drawLines(root, model) {
   const reset = make("button", { type: "button", hidden: true, onclick: () => frame.reset() }, "Reset zoom");
   const invite = model.open ? "Point at a value to read it. Click it to open its run." : model.alone ? "Point at a value to read it. Drag to zoom." :
     `Point at a value to read it. Click it to keep its ${model.of}. Drag to zoom.`;
-  const yAxis = () => ({ title: model.yTitle + (state.logarithmic ? ", logarithmic" : ""), range: rangeOf([...weights.main, ...weights.faint], state.logarithmic),
+  const yAxis = () => ({ title: model.yTitle + (state.logarithmic ? ", logarithmic" : ""), range: rangeOf([...weights.main, ...weights.faint], model.reach || [], state.logarithmic),
     ticks: state.logarithmic ? logTicks : roundTicks });
 
   function say(line, p) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A series over time: its axis, its changes in words, and the levels between them.
-import { words } from "./format.js";
+import { runCount, words } from "./format.js";
 import { colour } from "./plot.js";
 
 export const HOUR = 3600e3, DAY = 24 * HOUR;
@@ -20,6 +20,13 @@ export function timeTicks(lo, hi, count) {
 // What changed on the machine: "microcode: 0x1000065 → 0x1000070".
 export function changeText(f) {
   return `${words(f.name)}: ${f.before ?? "not known"} → ${f.after ?? "not known"}`;
+}
+
+// What stands before the list of them: when the set-up changed, if it was not with the first run after the change.
+export function causeHead({ fact_changes: facts, setup_runs: runs }) {
+  if (facts === null) return "What changed on the machine is not known.";
+  if (!facts.length) return "Nothing that is known of the machine changed.";
+  return `Changed on the machine${runs ? ` ${runCount(runs)} ${runs < 0 ? "earlier" : "later"}` : ""}:`;
 }
 
 // The levels between the changes, and a line with its number at each.

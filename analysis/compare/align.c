@@ -12,6 +12,7 @@
 #include "analysis/stats/rank_places.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/str.h"
 
 enum { SPEC_DIFFERENCES_MAX = 32 };
 
@@ -309,6 +310,46 @@ static void note_places(struct comparison *c, const struct rank_map *m, bool els
         compare_note(c, "%s; %d more likewise", line, n - 1);
 }
 
+// Ranks work together, but the first of each node also measures alone: while others make the load,
+// or as the team of one.
+static bool first_measures(const struct compare_side *s)
+{
+    return has_axis(s, "load") || has_axis(s, "threads");
+}
+
+// The rank of the lowest number on the node; NULL: none whose CPU is known.
+static const struct rank_info *first_of_node(const struct compare_side *s, int64_t node)
+{
+    const struct rank_info *first = NULL;
+    for (int i = 0; i < s->n_ranks; i++) {
+        const struct rank_info *r = &s->ranks[i];
+        if (r->cpu >= 0 && r->cpu_node == node && (!first || r->rank < first->rank))
+            first = r;
+    }
+    return first;
+}
+
+// The same ranks may be in another order: then another core of a node has measured alone. The cells
+// are compared all the same.
+static void note_measuring(struct comparison *c, const struct compare_side *a,
+                           const struct compare_side *b)
+{
+    const struct rank_info *from = NULL, *to = NULL;
+    int n = 0;
+    for (int i = 0; i < a->n_ranks; i++) {
+        const struct rank_info *p = &a->ranks[i], *q = first_of_node(b, p->cpu_node);
+        if (first_of_node(a, p->cpu_node) != p || !q || p->cpu == q->cpu || n++)
+            continue;
+        from = p;
+        to = q;
+    }
+    if (n)
+        compare_note(c,
+                     "the core that measures alone differs: CPU %" PRId64 " in A, CPU %" PRId64
+                     " in B (node %" PRId64 "%s)",
+                     from->cpu, to->cpu, from->cpu_node, n > 1 ? " and others" : "");
+}
+
 // Memory on another node is another question, whatever the CPU.
 static void align_check_memory(struct refusal *r, struct rank_map *m)
 {
@@ -329,7 +370,7 @@ static void align_check_memory(struct refusal *r, struct rank_map *m)
         refuse(r, "placement",
                "the placement differs: memory of rank %" PRId64 " is on node %" PRId64
                " in A, on node %" PRId64 " in B (%d rank%s)",
-               from->rank, from->mem_node, to->mem_node, n, n == 1 ? "" : "s");
+               from->rank, from->mem_node, to->mem_node, n, str_plural(n));
 }
 
 // Where ranks work together, other ranks are another question; where each is measured by itself,
@@ -372,9 +413,10 @@ static const struct {
     {"kernel", SELECTS, NULL},
     {"mix", SELECTS, NULL},
     {"definition", SELECTS, NULL},
-    {"method", MEASURED, NULL}, // the result's own word
-    {"pages", MEASURED, NULL},  // what was got
-    {"numa", LAYOUT, NULL},     // where places are known, these are compared
+    {"pairs_most", SELECTS, NULL}, // cells that both have are compared
+    {"method", MEASURED, NULL},    // the result's own word
+    {"pages", MEASURED, NULL},     // what was got
+    {"numa", LAYOUT, NULL},        // where places are known, these are compared
     {"ranks", LAYOUT, NULL},
     {"cpus", LAYOUT, NULL},
     {"hyperthreads", LAYOUT, NULL},
@@ -457,11 +499,21 @@ static int check_sides(struct comparison *c, struct rank_map *m, const struct co
 
 // ---- Rows and columns ---------------------------------------------------------------------------
 
+// A rank that measures under load stands for its node: its partner is the one of that node in B.
+static int64_t measuring_in_b(const struct compare_side *b, int64_t rank, const struct rank_map *m)
+{
+    const struct rank_info *p = places_info(&m->of_a, rank);
+    const struct rank_info *q = p ? first_of_node(b, p->cpu_node) : NULL;
+    return q ? q->rank : partner_of(m, rank);
+}
+
 // The value of B that belongs to this one of A; -1: none (no axis with partners has -1).
-static int64_t value_in_b(const struct axis *x, int64_t value, const struct rank_map *m)
+static int64_t value_in_b(const struct axis *x, int64_t value, const struct rank_map *m,
+                          const struct compare_side *b)
 {
     if (axis_is(x, "rank"))
-        return partner_of(m, value);
+        return m->places && has_axis(b, "load") ? measuring_in_b(b, value, m)
+                                                : partner_of(m, value);
     if (!axis_is(x, "pair"))
         return value;
     int first, second;
@@ -471,7 +523,8 @@ static int64_t value_in_b(const struct axis *x, int64_t value, const struct rank
 }
 
 static int align_axis(struct comparison *c, const struct axis *x, const struct axis *y,
-                      const struct rank_map *m, int **to_a, int **to_b, struct err *err)
+                      const struct rank_map *m, const struct compare_side *b, int **to_a,
+                      int **to_b, struct err *err)
 {
     int n = 0;
     *to_a = calloc((size_t)x->n + 1, sizeof **to_a);
@@ -479,7 +532,7 @@ static int align_axis(struct comparison *c, const struct axis *x, const struct a
     if (!*to_a || !*to_b)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the comparison");
     for (int i = 0; i < x->n; i++) {
-        int64_t wanted = value_in_b(x, x->values[i], m);
+        int64_t wanted = value_in_b(x, x->values[i], m, b);
         bool named = axis_is(x, "rank") || axis_is(x, "pair");
         int j = named && wanted < 0 ? -1 : axis_index(y, wanted);
         if (j < 0)
@@ -504,12 +557,15 @@ int compare_align(struct comparison *c, const struct compare_side *a, const stru
     if (map_ranks(&m, a, b, err) < 0 || check_sides(c, &m, a, b, o->allow_different, err) < 0)
         return -1;
     if (m.places) {
-        note_places(c, &m, false);
+        if (first_measures(a))
+            note_measuring(c, a, b);
+        else
+            note_places(c, &m, false);
         note_places(c, &m, true);
     }
-    c->rows = align_axis(c, &x->row, &y->row, &m, &c->row_a, &c->row_b, err);
+    c->rows = align_axis(c, &x->row, &y->row, &m, b, &c->row_a, &c->row_b, err);
     if (c->rows < 0)
         return -1;
-    c->cols = align_axis(c, &x->col, &y->col, &m, &c->col_a, &c->col_b, err);
+    c->cols = align_axis(c, &x->col, &y->col, &m, b, &c->col_a, &c->col_b, err);
     return c->cols < 0 ? -1 : 0;
 }

@@ -4,6 +4,7 @@
 #include "analysis/peers/class_reference.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +15,14 @@
 #include "analysis/stats/distributions.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 
 #define REFERENCE_FORMAT "numaprobe-reference"
 #define REFERENCE_KINDS_LEAST 0.0295588 // log 1.03
 #define REFERENCE_Q 0.05
 #define SPREAD_MAX 10.0 // log
+#define MEDIAN_MAX 1e15
+#define NUMBER_LEAST 1e-12
 
 static int reference_no_memory(struct err *err)
 {
@@ -187,9 +191,8 @@ static int write_probe(const struct class_reference *r, int at, struct jsonw *w)
     return at;
 }
 
-void class_reference_write_json(const struct class_reference *r, struct jsonw *w, const char *key)
+void class_reference_write_json(const struct class_reference *r, struct jsonw *w)
 {
-    jsonw_object(w, key);
     jsonw_text(w, "format", REFERENCE_FORMAT);
     jsonw_i64(w, "version", REFERENCE_VERSION);
     jsonw_time(w, "created", r->created_ms);
@@ -206,7 +209,6 @@ void class_reference_write_json(const struct class_reference *r, struct jsonw *w
         jsonw_end(w);
     }
     jsonw_end(w);
-    jsonw_end(w);
 }
 
 // --- Read --------------------------------------------------------------------------------------
@@ -218,11 +220,17 @@ struct reference_reader {
     struct err *err;
 };
 
-static int reference_wrong(const struct reference_reader *r, const char *member, const char *what)
+__attribute__((format(printf, 3, 4))) static int reference_wrong(const struct reference_reader *r,
+                                                                 const char *member,
+                                                                 const char *what, ...)
 {
-    char path[96];
+    char path[96], text[200];
+    va_list ap;
+    va_start(ap, what);
+    vsnprintf(text, sizeof text, what, ap);
+    va_end(ap);
     snprintf(path, sizeof path, "%s%s%s", r->where, *r->where ? "." : "", member);
-    return err_set(r->err, ERR_INVALID, path, "%s", what);
+    return err_set(r->err, ERR_INVALID, path, "%s", text);
 }
 
 // Printable, and short enough.
@@ -233,30 +241,38 @@ static int read_member_text(const struct reference_reader *r, const struct json 
     if (!text)
         return reference_wrong(r, member, "must be a text");
     if (strlen(text) >= room)
-        return reference_wrong(r, member, "is too long");
-    for (const char *c = text; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            return reference_wrong(r, member, "has a control character");
+        return reference_wrong(r, member, "must have at most %zu bytes", room - 1);
+    if (!utf8_all_shown(text))
+        return reference_wrong(r, member, "has a control character");
     snprintf(out, room, "%s", text);
     return 0;
 }
 
+static int read_member_name(const struct reference_reader *r, const struct json *object,
+                            const char *member, char *out, size_t room)
+{
+    if (read_member_text(r, object, member, out, room) < 0)
+        return -1;
+    return *out ? 0 : reference_wrong(r, member, "must not be empty");
+}
+
 static int read_member_number(const struct reference_reader *r, const struct json *object,
-                              const char *member, double least, double most, double *out)
+                              const char *member, double most, double *out)
 {
     double v;
-    if (!json_number(json_get(object, member), &v) || !(v > least && v <= most))
-        return reference_wrong(r, member, "must be a number above 0");
+    if (!json_number(json_get(object, member), &v) || !(v >= NUMBER_LEAST && v <= most))
+        return reference_wrong(r, member, "must be a number from %g to %g", NUMBER_LEAST, most);
     *out = v;
     return 0;
 }
 
 static int read_member_count(const struct reference_reader *r, const struct json *object,
-                             const char *member, int least, int *out)
+                             const char *member, int *out)
 {
+    enum { MOST = 1000000000 };
     int64_t v;
-    if (!json_i64(json_get(object, member), &v) || v < least || v > 1000000000)
-        return reference_wrong(r, member, "must be a whole number that is large enough");
+    if (!json_i64(json_get(object, member), &v) || v < 1 || v > MOST)
+        return reference_wrong(r, member, "must be a whole number from 1 to %d", MOST);
     *out = (int)v;
     return 0;
 }
@@ -271,16 +287,16 @@ static int reference_read_metric(struct reference_reader *r, const struct json *
     if (!m)
         return -1;
     *m = *probe;
-    if (read_member_text(r, j, "metric", m->name, sizeof m->name) < 0 ||
+    if (read_member_name(r, j, "metric", m->name, sizeof m->name) < 0 ||
         read_member_text(r, j, "unit", m->unit, sizeof m->unit) < 0 ||
-        read_member_number(r, j, "median", 0, 1e300, &m->median) < 0 ||
-        read_member_number(r, j, "spread_percent", 0, 100 * SPREAD_MAX, &spread) < 0 ||
-        read_member_number(r, j, "runs_percent", 0, 100 * SPREAD_MAX, &runs) < 0 ||
-        read_member_count(r, j, "nodes", 1, &m->nodes) < 0)
+        read_member_number(r, j, "median", MEDIAN_MAX, &m->median) < 0 ||
+        read_member_number(r, j, "spread_percent", 100 * SPREAD_MAX, &spread) < 0 ||
+        read_member_number(r, j, "runs_percent", 100 * SPREAD_MAX, &runs) < 0 ||
+        read_member_count(r, j, "nodes", &m->nodes) < 0)
         return -1;
     m->spread = spread / 100;
     m->runs = runs / 100;
-    return *m->name ? 0 : reference_wrong(r, "metric", "must not be empty");
+    return 0;
 }
 
 static int read_probe(struct reference_reader *r, const struct json *j,
@@ -289,10 +305,10 @@ static int read_probe(struct reference_reader *r, const struct json *j,
     char base[sizeof r->where];
     int i = 0;
     snprintf(base, sizeof base, "%s", r->where);
-    if (read_member_text(r, j, "benchmark", probe->benchmark, sizeof probe->benchmark) < 0 ||
+    if (read_member_name(r, j, "benchmark", probe->benchmark, sizeof probe->benchmark) < 0 ||
         read_member_text(r, j, "variant", probe->variant, sizeof probe->variant) < 0 ||
-        read_member_text(r, j, "method", probe->method, sizeof probe->method) < 0 ||
-        read_member_count(r, j, "metrics_version", 1, &probe->metrics_version) < 0)
+        read_member_name(r, j, "method", probe->method, sizeof probe->method) < 0 ||
+        read_member_count(r, j, "metrics_version", &probe->metrics_version) < 0)
         return -1;
     if (!json_is_array(json_get(j, "metrics")))
         return reference_wrong(r, "metrics", "must be an array");
@@ -310,7 +326,7 @@ static int read_class(struct reference_reader *r, const struct json *j)
     char base[sizeof r->where];
     int i = 0;
     snprintf(base, sizeof base, "%s", r->where);
-    if (read_member_text(r, j, "class", probe.class_hash, sizeof probe.class_hash) < 0 ||
+    if (read_member_name(r, j, "class", probe.class_hash, sizeof probe.class_hash) < 0 ||
         read_member_text(r, j, "cpu", probe.cpu, sizeof probe.cpu) < 0)
         return -1;
     if (!json_is_array(json_get(j, "probes")))
@@ -323,6 +339,38 @@ static int read_class(struct reference_reader *r, const struct json *j)
     return 0;
 }
 
+static int metric_order(const void *a, const void *b)
+{
+    const struct class_reference_metric *x = *(const struct class_reference_metric *const *)a;
+    const struct class_reference_metric *y = *(const struct class_reference_metric *const *)b;
+    const char *const texts[][2] = {{x->name, y->name},           {x->unit, y->unit},
+                                    {x->benchmark, y->benchmark}, {x->variant, y->variant},
+                                    {x->method, y->method},       {x->class_hash, y->class_hash}};
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        int order = strcmp(texts[i][0], texts[i][1]);
+        if (order)
+            return order;
+    }
+    return (x->metrics_version > y->metrics_version) - (x->metrics_version < y->metrics_version);
+}
+
+// It is not known which of the two is meant.
+static int refuse_twice(const struct reference_reader *r)
+{
+    const int n = r->out->n;
+    CLEANUP_MEM const struct class_reference_metric **sorted = calloc((size_t)n, sizeof *sorted);
+    if (!sorted)
+        return reference_no_memory(r->err);
+    for (int i = 0; i < n; i++)
+        sorted[i] = &r->out->list[i];
+    qsort(sorted, (size_t)n, sizeof *sorted, metric_order);
+    for (int i = 1; i < n; i++)
+        if (metric_order(&sorted[i - 1], &sorted[i]) == 0)
+            return reference_wrong(r, "classes", "has the metric %.60s of %s twice in class %.12s",
+                                   sorted[i]->name, sorted[i]->benchmark, sorted[i]->class_hash);
+    return 0;
+}
+
 static int reference_read_all(struct reference_reader *r, const struct json *j)
 {
     const char *format = json_text(json_get(j, "format"));
@@ -330,7 +378,7 @@ static int reference_read_all(struct reference_reader *r, const struct json *j)
     int version = 0, i = 0;
     if (!format || strcmp(format, REFERENCE_FORMAT) != 0)
         return reference_wrong(r, "format", "must be \"" REFERENCE_FORMAT "\"");
-    if (read_member_count(r, j, "version", 1, &version) < 0)
+    if (read_member_count(r, j, "version", &version) < 0)
         return -1;
     if (version > REFERENCE_VERSION)
         return reference_wrong(r, "version",
@@ -345,7 +393,7 @@ static int reference_read_all(struct reference_reader *r, const struct json *j)
             return -1;
     }
     *r->where = '\0';
-    return r->out->n ? 0 : reference_wrong(r, "classes", "has no metric");
+    return r->out->n ? refuse_twice(r) : reference_wrong(r, "classes", "has no metric");
 }
 
 int class_reference_read(struct class_reference *out, const struct json *document, struct err *err)
@@ -362,35 +410,60 @@ int class_reference_read(struct class_reference *out, const struct json *documen
 
 // --- Judged ------------------------------------------------------------------------------------
 
+// Why the reference cannot say anything of such a run. `near`: its metric that has most in common
+// with the run, in so many of class, benchmark, variant, and method with version.
+static void say_incomparable(const struct class_reference_metric *near, int common,
+                             const struct summary *s, char *why, size_t room)
+{
+    if (!*s->class_hash)
+        snprintf(why, room, "the hardware of the run is not known");
+    else if (common == 0)
+        snprintf(why, room,
+                 "the reference is of other hardware: %.100s%sclass %.12s; the run's is "
+                 "class %.12s",
+                 near->cpu, *near->cpu ? ", " : "", near->class_hash, s->class_hash);
+    else if (common == 1)
+        snprintf(why, room, "the reference has no run of %s", s->benchmark);
+    else if (common == 2)
+        snprintf(why, room,
+                 "the reference has %s with other parameters: \"%.80s\"; the run has "
+                 "\"%.80s\"",
+                 s->benchmark, near->variant, s->variant);
+    else
+        snprintf(why, room,
+                 "the reference is of method %s and metrics of version %d, the run of %s "
+                 "and %d",
+                 near->method, near->metrics_version, s->method, s->metrics_version);
+}
+
 // Whether the reference can say anything of such a run; else why not.
 static bool comparable(const struct class_reference *r, const struct summary *s, char *why,
                        size_t room)
 {
-    bool class = false, benchmark = false, variant = false, method = false;
-    for (int i = 0; i < r->n; i++) {
+    enum { ALL = 4 };
+    int most = -1;
+    const struct class_reference_metric *near = NULL;
+    for (int i = 0; i < r->n && most < ALL; i++) {
         const struct class_reference_metric *m = &r->list[i];
-        class = class || strcmp(m->class_hash, s->class_hash) == 0;
-        if (strcmp(m->class_hash, s->class_hash) != 0 || strcmp(m->benchmark, s->benchmark) != 0)
-            continue;
-        benchmark = true;
-        if (strcmp(m->variant, s->variant) != 0)
-            continue;
-        variant = true;
-        method = method ||
-                 (strcmp(m->method, s->method) == 0 && m->metrics_version == s->metrics_version);
+        const bool same[ALL] = {
+            strcmp(m->class_hash, s->class_hash) == 0,
+            strcmp(m->benchmark, s->benchmark) == 0,
+            strcmp(m->variant, s->variant) == 0,
+            strcmp(m->method, s->method) == 0 && m->metrics_version == s->metrics_version,
+        };
+        int common = 0;
+        while (common < ALL && same[common])
+            common++;
+        if (common > most) {
+            most = common;
+            near = m;
+        }
     }
-    if (!*s->class_hash)
-        snprintf(why, room, "the hardware of the run is not known");
-    else if (!class)
-        snprintf(why, room, "the reference is of other hardware: %s",
-                 r->n && *r->list[0].cpu ? r->list[0].cpu : "another class");
-    else if (!benchmark)
-        snprintf(why, room, "the reference has no run of %s", s->benchmark);
-    else if (!variant)
-        snprintf(why, room, "the reference has %s with other parameters", s->benchmark);
-    else if (!method)
-        snprintf(why, room, "the reference is of another method or version of the metrics");
-    return class && benchmark && variant && method;
+    if (near && most < ALL)
+        say_incomparable(near, most, s, why, room);
+    else if (!near)
+        snprintf(why, room, "the reference has no metric");
+    return most == ALL;
 }
 
 static const struct class_reference_metric *metric_of(const struct class_reference *r,

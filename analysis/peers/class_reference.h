@@ -35,7 +35,8 @@ struct class_reference {
 // ERR_NO_MEMORY, ERR_TOO_LARGE.
 int class_reference_make(struct class_reference *out, const struct fleet *f, struct err *err);
 void class_reference_fini(struct class_reference *r); // also a cleanup function
-void class_reference_write_json(const struct class_reference *r, struct jsonw *w, const char *key);
+// Members of an object.
+void class_reference_write_json(const struct class_reference *r, struct jsonw *w);
 // Reads a document of any origin. ERR_INVALID names the member at fault
 // ("classes[0].probes[1].metrics[2].median").
 int class_reference_read(struct class_reference *out, const struct json *document, struct err *err);

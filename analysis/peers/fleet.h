@@ -115,6 +115,10 @@ int fleet_add_facts(struct fleet *f, const struct facts *facts, struct err *err)
 // The i-th hash of a class or set-up whose document is not here; NULL: no more.
 const char *fleet_facts_wanted(const struct fleet *f, int i);
 const char *fleet_fact(const struct fleet_facts *f, const char *name); // NULL: none
+// 0: some set-up or class, or one of the n documents, has the fact. ERR_NOT_FOUND ("fact") names
+// the nearest one.
+int fleet_fact_check(const struct fleet *f, const char *fact, struct err *err);
+int fleet_facts_check(const struct fleet_facts *list, int n, const char *fact, struct err *err);
 // Over what *out was; the caller frees out->name.
 int fleet_facts_copy(struct fleet_facts *out, const struct facts *facts, struct err *err);
 int fleet_class_nodes(const struct fleet *f, int class);

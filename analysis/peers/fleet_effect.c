@@ -101,7 +101,21 @@ static bool wanted(const struct passage *p, const char *from, const char *to)
            (!to || same_value(p->to, to));
 }
 
-// The change that most nodes had, of those that are wanted.
+// Where no node had the change that is wanted: the one that most nodes had.
+static int say_changes(const struct effect_search *s, const struct fleet_change *most,
+                       struct err *err)
+{
+    if (fleet_fact_check(s->f, s->fact, err) < 0)
+        return -1;
+    if (!most->nodes)
+        return err_set(err, ERR_NOT_FOUND, "fact", "%.64s changed on no node", s->fact);
+    return err_set(err, ERR_NOT_FOUND, "fact",
+                   "%.64s changed on no node from and to these values; on %d it changed from "
+                   "\"%.40s\" to \"%.40s\"",
+                   s->fact, most->nodes, most->from ? most->from : "", most->to ? most->to : "");
+}
+
+// The change that most nodes had, of those that are wanted. nodes 0: none did.
 static int choose_change(struct effect_search *s, const char *from, const char *to,
                          struct fleet_change *out, struct err *err)
 {
@@ -125,10 +139,18 @@ static int choose_change(struct effect_search *s, const char *from, const char *
             *out = (struct fleet_change){s->fact, p->from, p->to, count[at]};
     }
     interned_fini(&pairs);
-    if (out->nodes == 0)
-        return err_set(err, ERR_NOT_FOUND, "fact", "%.64s changed on no node%s", s->fact,
-                       from || to ? " from and to these values" : "");
     return 0;
+}
+
+static int find_change(struct effect_search *s, const char *from, const char *to,
+                       struct fleet_change *out, struct err *err)
+{
+    struct fleet_change most;
+    if (choose_change(s, from, to, out, err) < 0)
+        return -1;
+    if (out->nodes)
+        return 0;
+    return choose_change(s, NULL, NULL, &most, err) < 0 ? -1 : say_changes(s, &most, err);
 }
 
 static void mark_nodes(struct effect_search *s, struct fleet_effect *out)
@@ -422,7 +444,7 @@ static int effect_make(struct effect_search *s, const char *from, const char *to
     struct effect_arrays a = {.probe = probe, .v = v, .at = at, .runs = runs};
     if (!v || !at || !probe)
         return effect_no_memory(err);
-    if (find_passages(s, err) < 0 || choose_change(s, from, to, &out->change, err) < 0)
+    if (find_passages(s, err) < 0 || find_change(s, from, to, &out->change, err) < 0)
         return -1;
     mark_nodes(s, out);
     if (count_days(s, out, err) < 0 || find_together(s, out, err) < 0 ||

@@ -11,6 +11,7 @@
 #include "analysis/peers/peers.h"
 #include "analysis/peers/spread.h"
 #include "analysis/stats/change_points.h"
+#include "analysis/stats/median.h"
 #include "base/cleanup.h"
 #include "base/suggest.h"
 
@@ -77,9 +78,15 @@ static void point_band(struct fleet_point *p, const struct fleet *f, int probe, 
         return;
     qsort(scratch, n, sizeof *scratch, history_ascending);
     struct spread band = spread_of(scratch, n, 0);
-    p->median = exp(band.centre);
+    p->median = exp(middle_of(scratch, n));
     p->low = exp(band.centre - BAND * band.scale);
     p->high = exp(band.centre + BAND * band.scale);
+}
+
+static int point_setup_differs(void *ctx, int i, struct err *err)
+{
+    (void)err;
+    return ((const struct fleet_history *)ctx)->list[i].setup_changed;
 }
 
 static int mark_changes(struct fleet_history *h, struct err *err)
@@ -95,9 +102,19 @@ static int mark_changes(struct fleet_history *h, struct err *err)
     for (int i = 0; i < h->n; i++)
         v[i] = h->list[i].value / (banded ? h->list[i].median : 1);
     int n = series_changes(&points, &searched, v, h->n, &change_options, err);
-    for (int i = 0; i < n; i++)
-        h->list[points[i].at].change_percent = points[i].percent;
+    for (int i = 0; i < n; i++) {
+        struct fleet_point *p = &h->list[points[i].at];
+        p->change_percent = points[i].percent;
+        setup_change_find(&p->cause, points[i].at, h->n, point_setup_differs, h, err);
+    }
     return n < 0 ? -1 : 0;
+}
+
+static struct setup_hashes history_setup(const struct fleet *f, const struct fleet_series *s,
+                                         const struct fleet_run *run)
+{
+    return (struct setup_hashes){f->classes.list[f->probe[s->probe].class],
+                                 run->config < 0 ? "" : f->configs.list[run->config]};
 }
 
 static int history_fill(struct fleet_history *h, const struct fleet *f, int series, int column,
@@ -105,25 +122,35 @@ static int history_fill(struct fleet_history *h, const struct fleet *f, int seri
 {
     const struct fleet_series *s = &f->one[series];
     CLEANUP_MEM double *scratch = malloc((f->runs + 1) * sizeof *scratch);
-    int config = -1;
+    struct setup_hashes before = {"", ""}, now;
     h->list = calloc(s->n + 1, sizeof *h->list);
     if (!scratch || !h->list)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a history");
     for (int r = s->n - 1; r >= 0; r--) {
         const struct fleet_run *run = &s->runs[r];
         double value = run_value(run, column);
-        bool changed = config >= 0 && run->config >= 0 && run->config != config;
-        config = run->config >= 0 ? run->config : config;
         if (isnan(value))
-            continue;
+            continue; // it is no point
+        now = history_setup(f, s, run);
         struct fleet_point *p = &h->list[h->n++];
         *p = (struct fleet_point){.measured_ms = run->measured_ms,
                                   .run = run->id,
                                   .value = value,
-                                  .setup_changed = changed};
+                                  .setup_changed = setup_hashes_differ(&before, &now)};
+        before = now;
         point_band(p, f, s->probe, column, scratch);
     }
     return mark_changes(h, err);
+}
+
+static int no_node(const struct fleet *f, const char *node, struct err *err)
+{
+    struct suggestion near = SUGGESTION_FOR(node);
+    char hint[SUGGEST_TEXT_ROOM];
+    for (int i = 0; i < f->nodes.n; i++)
+        suggest_consider(&near, f->nodes.list[i]);
+    return err_set(err, ERR_NOT_FOUND, "node", "there is no run of node \"%.64s\"%s", node,
+                   suggest_text(&near, "", hint, sizeof hint));
 }
 
 int fleet_history_make(struct fleet_history *out, const struct fleet *f, const char *node,
@@ -131,7 +158,7 @@ int fleet_history_make(struct fleet_history *out, const struct fleet *f, const c
 {
     int at = interned_find(&f->nodes, node), column = 0;
     if (at < 0)
-        return err_set(err, ERR_NOT_FOUND, "node", "there is no run of node \"%.64s\"", node);
+        return no_node(f, node, err);
     int series = history_series(f, &f->node[at], metric, &column, err);
     if (series < 0)
         return -1;

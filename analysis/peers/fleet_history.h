@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // One metric of one node over time, inside the band of its class. Pure.
 #pragma once
+#include "analysis/compare/setup_change.h"
 #include "analysis/peers/fleet.h"
 
 struct fleet_point {
     int64_t measured_ms, run; // run: number on the node
     double value;
-    double low, median, high; // of the class on that day: its median, and 95 % of its nodes
-                              // (robustly); NaN: fewer than 8 nodes were measured
-    bool setup_changed;       // since the point before
-    double change_percent;    // a change point: of the values from here on; 0: none
+    double low, median, high;  // of the class on that day: its median, and 95 % of its nodes
+                               // (robustly); NaN: fewer than 8 nodes were measured
+    bool setup_changed;        // since the point before (setup_hashes_differ())
+    double change_percent;     // a change point: of the values from here on; 0: none
+    struct setup_change cause; // of the change point
 };
 
 struct fleet_history {

@@ -42,7 +42,6 @@ static void write_effect_metric(const struct fleet_effect_metric *m, struct json
 
 void fleet_effect_write_json(const struct fleet_effect *e, struct jsonw *w)
 {
-    jsonw_object(w, NULL);
     write_fleet_change(&e->change, w);
     jsonw_i64(w, "untouched", e->untouched);
     jsonw_i64(w, "days", e->days);
@@ -58,7 +57,6 @@ void fleet_effect_write_json(const struct fleet_effect *e, struct jsonw *w)
     jsonw_array(w, "metrics");
     for (int i = 0; i < e->n; i++)
         write_effect_metric(&e->list[i], w);
-    jsonw_end(w);
     jsonw_end(w);
 }
 
@@ -76,7 +74,6 @@ static void write_view(const struct fleet_view *v, int metric, bool more, struct
 void fleet_ranking_write_json(const struct fleet_ranking *r, const struct fleet_view *v,
                               const struct fleet_ranking_part *part, struct jsonw *w)
 {
-    jsonw_object(w, NULL);
     write_view(v, r->metric, r->more, w);
     jsonw_i64(w, "nodes", r->n);
     jsonw_digits(w, "median", r->median, VIEW_DIGITS);
@@ -96,13 +93,11 @@ void fleet_ranking_write_json(const struct fleet_ranking *r, const struct fleet_
         jsonw_end(w);
     }
     jsonw_end(w);
-    jsonw_end(w);
 }
 
 void fleet_shares_write_json(const struct fleet_shares *s, const struct fleet_view *v, int metric,
                              const char *fact, struct jsonw *w)
 {
-    jsonw_object(w, NULL);
     write_view(v, metric, s->more, w);
     jsonw_text(w, "fact", fact);
     jsonw_array(w, "groups");
@@ -121,6 +116,5 @@ void fleet_shares_write_json(const struct fleet_shares *s, const struct fleet_vi
         jsonw_text(w, "verdict", fleet_share_verdict(s, i));
         jsonw_end(w);
     }
-    jsonw_end(w);
     jsonw_end(w);
 }

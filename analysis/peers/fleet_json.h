@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What fleet commands with -o json print and what the collector responds with: one document for
-// both. Each writes one object. Pure.
+// both. Each writes the members of an object, to which the caller adds what it knows besides. Pure.
 #pragma once
 #include "analysis/peers/fleet_effect.h"
 #include "analysis/peers/fleet_view.h"

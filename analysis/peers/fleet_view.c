@@ -100,6 +100,8 @@ int fleet_class_find(const struct fleet *f, const char *prefix, struct err *err)
             best = class;
         }
     }
+    if (best < 0 && !*prefix)
+        return err_set(err, ERR_NOT_FOUND, "class", "no node is of a known class yet");
     if (best < 0)
         return err_set(err, ERR_NOT_FOUND, "class", "no node is of a class %.64s", prefix);
     if (found > 1 && *prefix)
@@ -278,8 +280,11 @@ static int view_group_rows(struct fleet_shares *out, const struct fleet_view *v,
             out->list[group[i]].nodes++;
     }
     interned_fini(&values);
+    if (rc == 0 && !known && fleet_fact_check(v->f, fact, err) < 0)
+        return -1;
     if (rc == 0 && !known)
-        rc = err_set(err, ERR_NOT_FOUND, "fact", "no node has the fact \"%.64s\"", fact);
+        rc = err_set(err, ERR_NOT_FOUND, "fact", "no node of this class has the fact \"%.64s\"",
+                     fact);
     return rc;
 }
 

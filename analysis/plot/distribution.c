@@ -11,6 +11,7 @@
 
 #include "analysis/plot/parts.h"
 #include "base/cleanup.h"
+#include "base/str.h"
 
 enum {
     DIST_WIDTH = 900,
@@ -93,7 +94,7 @@ static double bar_edge(const struct histogram *h, const struct scale *x, int i)
 static void samples_text(const struct distribution *d, char *out, size_t room)
 {
     snprintf(out, room, "%" PRId64 " samples of %d cell%s", d->histogram->n, d->cells,
-             d->cells == 1 ? "" : "s");
+             str_plural(d->cells));
 }
 
 // --- SVG -----------------------------------------------------------------------------------------
@@ -146,7 +147,7 @@ static void draw_bin(const struct distribution *d, const struct histogram *h, co
     svg_point(out, 'L', right - BAR_GAP, top);
     svg_point(out, 'L', right - BAR_GAP, DIST_BOTTOM);
     buf_fmt(out, "Z\"><title>%s to %s %s: %" PRId64 " sample%s (%.1f %%)</title></path>\n", low,
-            high, d->unit, h->counts[i], h->counts[i] == 1 ? "" : "s",
+            high, d->unit, h->counts[i], str_plural(h->counts[i]),
             100.0 * (double)h->counts[i] / (double)h->n);
 }
 

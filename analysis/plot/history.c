@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/compare/setup_change.h"
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -41,6 +42,14 @@ static void read_cause(const struct json *facts, struct buf *out)
                     json_get_text(f, "after", "not known"));
     if (n > CAUSES_MAX)
         buf_fmt(out, "; %d more facts changed", n - CAUSES_MAX);
+}
+
+static void read_shift(const struct json *change, struct buf *out)
+{
+    const struct setup_change cause = setup_change_from_json(change);
+    char text[SETUP_CHANGE_TEXT];
+    if (*setup_change_text(&cause, text))
+        buf_fmt(out, "%s: ", text);
 }
 
 static int index_of_run(const struct history_picture *p, int64_t run)
@@ -79,6 +88,7 @@ static void read_changes(struct history_picture *p, const struct json *list)
         int last = p->n_changes ? p->changes[p->n_changes - 1].at : 0;
         if (change.at <= last)
             continue; // not after the one before: no change of this history
+        read_shift(c, &change.cause);
         if (json_get(c, "fact_changes") || !p->moments[change.at].nodes)
             read_cause(json_get(c, "fact_changes"), &change.cause);
         else
@@ -178,7 +188,8 @@ int history_from_json(struct history_picture *p, const struct json *answer, stru
         .variant = json_get_text(answer, "variant", ""),
         .unit = json_get_text(answer, "unit", ""),
         .more_is_better = strcmp(json_get_text(answer, "better", ""), "more") == 0,
-        .older = json_get_bool(answer, "more", false),
+        .older = json_get_bool(answer, "more", false) || json_get_i64(answer, "left_out", 0) > 0,
+        .searched = json_get_i64(answer, "searched", 0),
         .pending = json_get_i64(answer, "pending", 0),
         .moments = calloc((size_t)json_count(of_class ? days : points) + 1, sizeof *p->moments),
         .changes = calloc(HISTORY_CHANGES_MAX, sizeof *p->changes)};

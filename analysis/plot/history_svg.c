@@ -13,6 +13,7 @@
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/str.h"
 
 enum {
     WIDTH = 900,
@@ -141,7 +142,7 @@ static void draw_moment(struct view *v, const struct moment *m, const char *who,
 static void name_moment(const struct moment *m, char *out, size_t room)
 {
     if (m->nodes)
-        snprintf(out, room, "%d node%s", m->nodes, m->nodes == 1 ? "" : "s");
+        snprintf(out, room, "%d node%s", m->nodes, str_plural(m->nodes));
     else
         snprintf(out, room, "run %" PRId64, m->run);
 }
@@ -338,6 +339,8 @@ static void history_notes(const struct view *v, struct buf *text)
                 p->pending);
     else if (p->n && !p->n_changes)
         buf_str(text, "no significant change. ");
+    if (p->searched && p->searched < p->n)
+        buf_fmt(text, "changes are searched for in the newest %" PRId64 ". ", p->searched);
     if (p->older)
         buf_str(text, "there are earlier runs, which the limit left out. ");
     if (*p->variant)
@@ -374,7 +377,7 @@ int history_write_svg(const struct history_picture *p, struct buf *out, struct e
     double height = describe_changes(&v, AXIS, &body);
     bool of_class = strcmp(p->what, "day") == 0;
     buf_fmt(&heading, "%s%.*s · %d %s%s", of_class ? "class " : "", of_class ? HASH_SHOWN : INT_MAX,
-            p->node, p->n, p->what, p->n == 1 ? "" : "s");
+            p->node, p->n, p->what, str_plural(p->n));
     if (p->n) {
         time_text(p->moments[0].measured_ms, from);
         time_text(p->moments[p->n - 1].measured_ms, to);

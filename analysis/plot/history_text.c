@@ -9,6 +9,7 @@
 #include "analysis/plot/parts.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/str.h"
 
 enum { COLOUR_RUNS = 0, COLOUR_MIDDLE = 1 }; // of the lines
 
@@ -70,7 +71,7 @@ static void write_history_changes(const struct history_picture *p, struct buf *o
         clock_rfc3339(p->moments[c->at].measured_ms, time);
         buf_fmt(out, "%+.1f %% since %.10s (run %" PRId64 "): ", c->percent, time,
                 p->moments[c->at].run);
-        buf_utf8(out, buf_text(&c->cause));
+        buf_plain(out, buf_text(&c->cause));
         buf_char(out, '\n');
     }
     if (from)
@@ -82,6 +83,8 @@ static void write_history_changes(const struct history_picture *p, struct buf *o
                 p->pending);
     else if (p->n && !p->n_changes)
         buf_str(out, "no significant change\n");
+    if (p->searched && p->searched < p->n)
+        buf_fmt(out, "changes are searched for in the newest %" PRId64 "\n", p->searched);
     if (p->older)
         buf_str(out, "the limit left out earlier runs\n");
 }
@@ -98,7 +101,7 @@ int history_write_text(const struct history_picture *p, const struct plot_text *
     fit_canvas(&k, p, &x, &y);
     draw_history(&k, p, &x, &y);
     buf_fmt(out, "%s\n%s%s%s is better; %d run%s\n", p->metric, p->unit, *p->unit ? ", " : "",
-            p->more_is_better ? "more" : "less", p->n, p->n == 1 ? "" : "s");
+            p->more_is_better ? "more" : "less", p->n, str_plural(p->n));
     ticks_round(&t, &y.r, k.height / 3);
     for (int row = 0; row < k.height; row++) {
         canvas_write_scale(&k, &y, &t, row, out);

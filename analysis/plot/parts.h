@@ -44,7 +44,8 @@ void svg_escape(struct buf *out, const char *text); // XML; what XML cannot say 
 void svg_point(struct buf *out, char command, double x, double y); // of a path
 void svg_text(struct buf *out, double x, double y, enum anchor a, const char *class,
               const char *text);
-// At most so many characters of it.
+// At most so many characters of a text; "…" behind them stands for others.
+void text_cut(struct buf *out, const char *text, int characters);
 void svg_text_cut(struct buf *out, double x, double y, const char *class, const char *text,
                   int characters);
 // Wrapped into lines `step` apart; returns how high it is. `out` NULL: nothing is written.

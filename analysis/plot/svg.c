@@ -9,7 +9,8 @@
 #include "analysis/plot/parts.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/str.h"
+#include "base/utf8.h"
+#include "base/utf8_columns.h"
 
 // What does not depend on light.
 static const char shapes[] =
@@ -61,22 +62,19 @@ static void write_style(struct buf *out)
     buf_str(out, "</style>\n");
 }
 
-// Bytes of the character at `p` that XML may hold; 0: none starts here.
-static size_t xml_bytes(const unsigned char *p)
+// Bytes of the character at `s` that XML may hold and a terminal shows; 0: none starts here.
+static size_t xml_bytes(const char *s)
 {
-    size_t n = 1;
-    while (n < 4 && (p[n] & 0xc0) == 0x80)
-        n++;
-    bool control = (*p < 0x20 && *p != '\t' && *p != '\n') || *p == 0x7f;
-    bool beyond = p[0] == 0xef && p[1] == 0xbf && p[2] >= 0xbe; // U+FFFE and U+FFFF
-    return control || beyond || !str_utf8_valid((const char *)p, n) ? 0 : n;
+    size_t n = *s == '\t' || *s == '\n' ? 1 : utf8_shown(s, UTF8_CHAR_MAX);
+    bool beyond = n == 3 && utf8_code(s, n) >= 0xfffe; // U+FFFE and U+FFFF
+    return beyond ? 0 : n;
 }
 
 void svg_escape(struct buf *out, const char *text)
 {
     static const char special[] = "&<>\"'";
     static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
-    for (const unsigned char *p = (const unsigned char *)text; *p;) {
+    for (const char *p = text; *p;) {
         size_t n = xml_bytes(p);
         const char *at = strchr(special, *p);
         if (!n)
@@ -85,7 +83,7 @@ void svg_escape(struct buf *out, const char *text)
             buf_str(out, names[at - special]);
         else
             buf_add(out, p, n);
-        p += n ? n : 1;
+        p += utf8_step(p, UTF8_CHAR_MAX);
     }
 }
 
@@ -198,23 +196,19 @@ void svg_heading(struct buf *out, const struct run *r)
         buf_fmt(out, " · %s", run_state_names[r->state]);
 }
 
-// How many bytes the first so many characters of `text` take.
-static size_t cut_after(const char *text, int characters)
+void text_cut(struct buf *out, const char *text, int characters)
 {
-    size_t n = 0;
-    while (text[n] && (characters > 0 || (text[n] & 0xc0) == 0x80))
-        characters -= (text[++n] & 0xc0) != 0x80;
-    return n;
+    size_t n = utf8_fit(text, characters);
+    buf_add(out, text, n);
+    if (text[n])
+        buf_str(out, "…");
 }
 
 void svg_text_cut(struct buf *out, double x, double y, const char *class, const char *text,
                   int characters)
 {
     CLEANUP_BUF struct buf cut = BUF_INIT;
-    size_t n = cut_after(text, characters);
-    buf_add(&cut, text, n);
-    if (text[n])
-        buf_str(&cut, "…");
+    text_cut(&cut, text, characters);
     buf_needs(out, &cut);
     svg_text(out, x, y, ANCHOR_START, class, buf_text(&cut));
 }
@@ -237,7 +231,7 @@ double svg_paragraph(struct buf *out, double x, double y, double width, double s
     double height = 0;
     while (*(text += strspn(text, " "))) {
         CLEANUP_BUF struct buf line = BUF_INIT;
-        size_t n = line_end(text, cut_after(text, characters));
+        size_t n = line_end(text, utf8_fit(text, characters));
         height += step;
         buf_add(&line, text, n);
         if (out) {
@@ -249,6 +243,16 @@ double svg_paragraph(struct buf *out, double x, double y, double width, double s
     return height;
 }
 
+// Modules add to the notes without knowing what stands before: each sentence begins with a capital.
+static void write_sentences(struct buf *out, const char *text)
+{
+    bool first = true;
+    for (const char *p = text; *p; p++) {
+        buf_char(out, first && *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A') : *p);
+        first = *p == ' ' && p > text && p[-1] == '.';
+    }
+}
+
 static double notes_write(struct buf *out, const char *text, double width, double y)
 {
     return svg_paragraph(out, MARGIN, y, width - 2 * MARGIN, NOTE_STEP, "small", text);
@@ -256,9 +260,11 @@ static double notes_write(struct buf *out, const char *text, double width, doubl
 
 void svg_write(struct buf *out, const struct svg_picture *p)
 {
-    const char *heading = buf_text(p->heading), *notes = buf_text(p->notes);
-    double width = fmax(p->width, 2 * MARGIN + HEADING_CHARACTER * (double)strlen(heading));
-    width = fmax(width, 2 * MARGIN + TITLE_CHARACTER * (double)strlen(p->title));
+    CLEANUP_BUF struct buf sentences = BUF_INIT;
+    write_sentences(&sentences, buf_text(p->notes));
+    const char *heading = buf_text(p->heading), *notes = buf_text(&sentences);
+    double width = fmax(p->width, 2 * MARGIN + HEADING_CHARACTER * utf8_columns(heading));
+    width = fmax(width, 2 * MARGIN + TITLE_CHARACTER * utf8_columns(p->title));
     double height = p->height + notes_write(NULL, notes, width, 0) + NOTE_STEP / 2.0;
     buf_fmt(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
@@ -278,6 +284,7 @@ void svg_write(struct buf *out, const struct svg_picture *p)
     buf_needs(out, p->heading);
     buf_needs(out, p->body);
     buf_needs(out, p->notes);
+    buf_needs(out, &sentences);
 }
 
 void svg_title_case(char *title)

@@ -14,6 +14,7 @@
 #include "analysis/plot/topology_layout.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/utf8_columns.h"
 
 enum { CPUS_TEXT = 400, TITLE_TEXT = 600, TABLE_GAP = 26, LINE_STEP = 15 };
 // Widths of a character, about.
@@ -78,7 +79,7 @@ static void core_title(const struct layout *l, const struct layout_core *core, c
     cpus_text(l, core->first, core->n, cpus, sizeof cpus);
     if (cpu->kind >= 0 && *t->kinds[cpu->kind].type)
         snprintf(kind, sizeof kind, ", %s", t->kinds[cpu->kind].type);
-    snprintf(out, room, "core %d: CPU%s %s%s%s", core->core, core->n == 1 ? "" : "s", cpus, kind,
+    snprintf(out, room, "core %d: CPU%s %s%s%s", core->core, str_plural(core->n), cpus, kind,
              cpu->allowed ? "" : ", not available to the daemon");
 }
 
@@ -118,8 +119,7 @@ static void draw_cache(const struct layout *l, const struct layout_cache *c, str
     int first = l->cores[c->first].first;
     cache_words(l, c, words, sizeof words);
     cpus_text(l, first, last->first + last->n - first, cpus, sizeof cpus);
-    snprintf(title, sizeof title, "%s: %d core%s, CPUs %s", words, c->n, c->n == 1 ? "" : "s",
-             cpus);
+    snprintf(title, sizeof title, "%s: %d core%s, CPUs %s", words, c->n, str_plural(c->n), cpus);
     draw_box(out, "cache", &c->box, 5, title);
     svg_text(out, c->box.x + LAYOUT_PAD / 2.0, c->box.y + LAYOUT_CACHE_HEAD - 5, ANCHOR_START,
              "small", words);
@@ -278,19 +278,19 @@ static void draw_groups(const struct layout *l, struct buf *out)
 
 // Texts above the boxes: in two lines where there is room, else one below the other.
 struct headings {
-    char title[200];
-    struct buf line; // owned
+    struct buf title, line; // owned
     bool narrow;
 };
 
 static void headings_fini(struct headings *h)
 {
+    buf_free(&h->title);
     buf_free(&h->line);
 }
 
-static size_t fitting(const struct topology_picture *p, double character)
+static int fitting(const struct topology_picture *p, double character)
 {
-    return (size_t)((p->width - 2 * LAYOUT_MARGIN) / character);
+    return (int)((p->width - 2 * LAYOUT_MARGIN) / character);
 }
 
 static void find_headings(const struct topology_picture *p, struct headings *h)
@@ -298,15 +298,16 @@ static void find_headings(const struct topology_picture *p, struct headings *h)
     const struct topology *t = p->topology;
     char counts[80];
     snprintf(counts, sizeof counts, "%d CPUs · %d NUMA node%s", t->n_cpus, t->n_nodes,
-             t->n_nodes == 1 ? "" : "s");
-    snprintf(h->title, sizeof h->title, "%s · %s · %s", p->node, t->cpu_model, counts);
-    h->narrow = strlen(h->title) > fitting(p, TITLE_CHARACTER) ||
-                strlen(p->heading) > fitting(p, LINE_CHARACTER);
+             str_plural(t->n_nodes));
+    buf_fmt(&h->title, "%s · %s · %s", p->node, t->cpu_model, counts);
+    h->narrow = utf8_columns(buf_text(&h->title)) > fitting(p, TITLE_CHARACTER) ||
+                utf8_columns(p->heading) > fitting(p, LINE_CHARACTER);
     if (!h->narrow) {
         buf_str(&h->line, p->heading);
         return;
     }
-    snprintf(h->title, sizeof h->title, "%.*s", (int)fitting(p, TITLE_CHARACTER), p->node);
+    buf_reset(&h->title);
+    text_cut(&h->title, p->node, fitting(p, TITLE_CHARACTER));
     buf_str(&h->line, counts);
 }
 
@@ -316,17 +317,17 @@ static double draw_headings(const struct topology_picture *p, const struct headi
 {
     static const char between[] = " · ";
     double y = SVG_TOP;
-    char line[200];
     if (!h->narrow)
         return y + LAYOUT_GAP;
-    int most = (int)fitting(p, LINE_CHARACTER);
-    snprintf(line, sizeof line, "%.*s", most, p->topology->cpu_model);
-    svg_text(out, LAYOUT_MARGIN, y += LINE_STEP, ANCHOR_START, "quiet", line);
+    int most = fitting(p, LINE_CHARACTER);
+    svg_text_cut(out, LAYOUT_MARGIN, y += LINE_STEP, "quiet", p->topology->cpu_model, most);
     for (const char *at = p->heading, *end; *at; at = *end ? end + sizeof between - 1 : end) {
+        CLEANUP_BUF struct buf line = BUF_INIT;
         end = strstr(at, between);
         end = end ? end : at + strlen(at);
-        snprintf(line, sizeof line, "%.*s", end - at < most ? (int)(end - at) : most, at);
-        svg_text(out, LAYOUT_MARGIN, y += LINE_STEP, ANCHOR_START, "quiet", line);
+        buf_add(&line, at, (size_t)(end - at));
+        buf_needs(out, &line);
+        svg_text_cut(out, LAYOUT_MARGIN, y += LINE_STEP, "quiet", buf_text(&line), most);
     }
     return y + LAYOUT_GAP;
 }
@@ -346,7 +347,7 @@ static void picture_notes(const struct layout *l, struct buf *out)
     if (l->n_cpus < t->n_cpus)
         buf_fmt(out, "%d CPUs belong to no node and are not drawn. ", t->n_cpus - l->n_cpus);
     if (off)
-        buf_fmt(out, "pale: not available to the daemon (%d CPU%s). ", off, off == 1 ? "" : "s");
+        buf_fmt(out, "pale: not available to the daemon (%d CPU%s). ", off, str_plural(off));
     if (t->n_kinds > 1)
         buf_str(out, "lighter squares are weaker kinds of cores. ");
     if (!l->costs)
@@ -386,7 +387,7 @@ static double draw_tables(const struct layout *l, double top, struct buf *out, s
 int topology_picture_write(const struct topology_picture *p, struct buf *out, struct err *err)
 {
     struct layout l CLEANUP(topology_layout_fini) = {0};
-    struct headings h CLEANUP(headings_fini) = {.line = BUF_INIT};
+    struct headings h CLEANUP(headings_fini) = {.title = BUF_INIT, .line = BUF_INIT};
     CLEANUP_BUF struct buf body = BUF_INIT, notes = BUF_INIT;
     double right = 0;
     find_headings(p, &h);
@@ -398,9 +399,10 @@ int topology_picture_write(const struct topology_picture *p, struct buf *out, st
     picture_notes(&l, &notes);
     double bottom = draw_tables(&l, l.bottom + TABLE_GAP, &body, &notes, &right);
     bottom = fmax(bottom, l.bottom);
+    buf_needs(out, &h.title);
     svg_write(out, &(struct svg_picture){.width = fmax(l.width, right),
                                          .height = bottom + LAYOUT_GAP,
-                                         .title = h.title,
+                                         .title = buf_text(&h.title),
                                          .heading = &h.line,
                                          .body = &body,
                                          .notes = &notes});

@@ -148,36 +148,17 @@ static void report_initiator(struct report_out *o, const struct report_source *s
     report_interleaved(o, usual, row);
 }
 
-// All nodes with their own memory, one after the other, beside what the modules could deliver.
-static void report_modules(struct report_out *o, const struct report_source *s)
+// All nodes with their own memory, one after the other.
+static double reached_together(const struct report_source *s)
 {
     const struct matrix *usual = usual_kernel(s);
-    struct memory_modules modules;
     double reached = 0;
     for (int i = 0; i < usual->row.n; i++) {
         int own = axis_index(&usual->col, usual->row.values[i]);
         const struct matrix *best = own < 0 ? NULL : best_kernel(s, i, own);
         reached += best ? at(best, i, own) : NAN;
     }
-    if (isnan(reached) || !memory_modules_of(s->machine, &modules))
-        return;
-    struct jsonw *w = report_finding(o, "modules");
-    jsonw_i64(w, "modules", modules.n);
-    jsonw_i64(w, "channels", modules.channels);
-    jsonw_fixed(w, "mts", modules.mts, 0);
-    jsonw_fixed(w, "most_mbps", modules.most_mbps, 0);
-    jsonw_fixed(w, "reached_mbps", reached, 0);
-    jsonw_fixed(w, "percent", 100 * reached / modules.most_mbps, 1);
-    char where[32] = "", condition[] = ", if each has a channel of its own";
-    if (modules.channels) {
-        snprintf(where, sizeof where, " on %d channels", modules.channels);
-        *condition = '\0';
-    }
-    report_say(o,
-               "%d memory modules at %.0f MT/s%s deliver at most %.1f GB/s%s. The nodes reach %.1f "
-               "GB/s together, %.0f %% of that.",
-               modules.n, modules.mts, where, modules.most_mbps / 1000, condition, reached / 1000,
-               100 * reached / modules.most_mbps);
+    return reached;
 }
 
 // ---- More and more threads ----------------------------------------------------------------------
@@ -223,7 +204,7 @@ static void report_threads(struct report_out *o, const struct matrix *m, int col
                    "%s %s: %" PRId64
                    " thread%s reach%s %.1f GB/s, %.0f %% or more of the maximum with up to %" PRId64
                    " threads (%.1f GB/s).",
-                   m->name, where, threads, threads == 1 ? "" : "s", threads == 1 ? "es" : "",
+                   m->name, where, threads, str_plural(threads), threads == 1 ? "es" : "",
                    g.first / 1000, 100 * SATURATED, last, most / 1000);
     else if (saturates)
         report_say(o,
@@ -238,7 +219,7 @@ static void report_threads(struct report_out *o, const struct matrix *m, int col
                    "%s %s: grows up to the last thread, %.1f GB/s with %" PRId64
                    " threads, × %.2f of %" PRId64 " thread%s (%.1f GB/s).",
                    m->name, where, most / 1000, last, most / g.first, m->row.values[0],
-                   m->row.values[0] == 1 ? "" : "s", g.first / 1000);
+                   str_plural(m->row.values[0]), g.first / 1000);
 }
 
 // One number of threads: all of them, each kernel.
@@ -258,7 +239,7 @@ static void report_together(struct report_out *o, const struct report_source *s,
     jsonw_fixed(w, "mbps", at(usual, 0, col), 0);
     char what[96];
     snprintf(what, sizeof what, "%" PRId64 " thread%s together, %s", usual->row.values[0],
-             usual->row.values[0] == 1 ? "" : "s", where);
+             str_plural(usual->row.values[0]), where);
     say_best(o, s, what, best, usual, 0, col);
 }
 
@@ -277,7 +258,7 @@ static void report_ends(struct report_out *o, const struct matrix *m, int row)
     jsonw_fixed(w, "first_mbps", at(m, row, 0), 0);
     jsonw_fixed(w, "last_mbps", at(m, row, end), 0);
     report_say(o, "%s, %" PRId64 " thread%s: %.1f GB/s at %s, %.1f GB/s at %s.", m->name,
-               m->row.values[row], m->row.values[row] == 1 ? "" : "s", at(m, row, 0) / 1000, first,
+               m->row.values[row], str_plural(m->row.values[row]), at(m, row, 0) / 1000, first,
                at(m, row, end) / 1000, last);
 }
 
@@ -314,7 +295,7 @@ static void report_levels(struct report_out *o, const struct report_source *s,
     }
     jsonw_end(w);
     report_say(o, "%s, %" PRId64 " thread%s, GB/s: %s.", m->name, m->row.values[row],
-               m->row.values[row] == 1 ? "" : "s", text);
+               str_plural(m->row.values[row]), text);
 }
 
 // ---- Copies from node to node -------------------------------------------------------------------
@@ -386,7 +367,7 @@ int section_bandwidth(struct report_out *o, const struct report_source *run,
     for (int i = 0; by_node && i < usual->row.n; i++)
         report_initiator(o, run, i);
     if (by_node)
-        report_modules(o, run);
+        report_modules(o, run, usual->row.n, reached_together(run));
     if (by_node && report_claims(o, NULL, run, NULL, err) < 0)
         return -1;
     for (int j = 0; !by_node && j < usual->col.n; j++)

@@ -264,7 +264,7 @@ static const struct rank_info *without_huge_pages(const struct report_source *ru
     return NULL;
 }
 
-// What other benchmarks take as auto after this run (core/results/found_cache.c).
+// What other benchmarks take as auto after this run (core/results/found_memory.c).
 static int64_t usual_bytes(const struct report_source *run, const struct hierarchy *h, bool poor)
 {
     int64_t llc = run->topology ? topology_llc_bytes(run->topology) : 0;

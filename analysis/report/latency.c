@@ -226,7 +226,7 @@ static void say_steps(const struct curve *c, struct buf *out)
 static void common_text(const struct groups *g, char *out, size_t room)
 {
     long long k = g->common.k;
-    const char *s = k == 1 ? "" : "s";
+    const char *s = str_plural(k);
     switch (g->common.what) {
     case COMMON_NOT_LAST:
         snprintf(out, room, "all but the last %lld rank%s of each NUMA node", k, s);
@@ -292,7 +292,7 @@ static void say_many_slow(const struct groups *g, struct buf *out)
         buf_fmt(out,
                 "  - node %lld: %d rank%s, on average %.0f %% slower than its fastest, rank %lld; "
                 "rank %lld %.0f %%.\n",
-                (long long)first->node, n, n == 1 ? "" : "s", 100 * (sum / n - 1),
+                (long long)first->node, n, str_plural(n), 100 * (sum / n - 1),
                 (long long)first->fast_rank, (long long)worst->rank, 100 * (worst->typical - 1));
     }
     if (i < g->n)
@@ -326,7 +326,7 @@ static void say_groups(const struct one_mode *m, struct buf *out)
                 "%.1f %% of one another.\n",
                 latency_size_text(g->from_bytes, (char[SIZE_ROOM]){0}), g->within_percent);
     else
-        buf_fmt(out, "- %d slow rank%s from %s on (p = %.4f):\n", g->n, g->n == 1 ? "" : "s",
+        buf_fmt(out, "- %d slow rank%s from %s on (p = %.4f):\n", g->n, str_plural(g->n),
                 latency_size_text(g->from_bytes, (char[SIZE_ROOM]){0}), g->p);
     for (int i = 0; g->n <= SLOW_LINES_MAX && i < g->n; i++)
         say_slow_rank(&g->slow[i], out);

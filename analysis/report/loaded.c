@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/modules.h"
 #include "analysis/report/section.h"
 #include "analysis/stats/knee.h"
 #include "base/cleanup.h"
@@ -117,6 +118,48 @@ static bool family_at(struct family *f, const struct report_source *s, int i)
            f->ns->col.n == f->mbps->col.n;
 }
 
+static bool own_memory(const struct report_source *s, int64_t rank)
+{
+    for (int i = 0; s->ranks && i < s->n_ranks; i++)
+        if (s->ranks[i].rank == rank)
+            return s->ranks[i].mem_node == s->ranks[i].cpu_node;
+    return false;
+}
+
+// The nodes with their own memory at full load.
+static double full_together(const struct family *f, const struct report_source *s, int *nodes)
+{
+    bool path = strcmp(f->ns->row.name, "path") == 0;
+    double sum = 0;
+    *nodes = 0;
+    for (int row = 0; row < f->ns->row.n; row++) {
+        int from = 0, to = 0;
+        if (path)
+            axis_unpair(f->ns->row.values[row], &from, &to);
+        if (from != to || (!path && !own_memory(s, f->ns->row.values[row])))
+            continue;
+        sum += matrix_at(f->mbps, row, f->mbps->col.n - 1)->v[CELL_MEDIAN];
+        ++*nodes;
+    }
+    return *nodes ? sum : NAN;
+}
+
+// Of the mix that moves most.
+static void report_most(struct report_out *o, const struct report_source *s)
+{
+    struct family f;
+    double most = NAN;
+    int nodes = 0, n;
+    for (int i = 0; i < s->n; i++) {
+        double sum = family_at(&f, s, i) ? full_together(&f, s, &n) : NAN;
+        if (isnan(sum) || sum <= most)
+            continue;
+        most = sum;
+        nodes = n;
+    }
+    report_modules(o, s, nodes, most);
+}
+
 int section_loaded(struct report_out *o, const struct report_source *run,
                    const struct report_source *with, struct err *err)
 {
@@ -133,6 +176,7 @@ int section_loaded(struct report_out *o, const struct report_source *run,
         for (int row = 0; family_at(&f, run, i) && row < f.ns->row.n; row++)
             if (report_curve(o, run, &f, row, err) < 0)
                 return -1;
+    report_most(o, run);
     report_tail(o);
     return 0;
 }

@@ -17,6 +17,7 @@ struct near {
     struct report_nodes nodes;          // with ranks
     int64_t row_node[REPORT_CELLS_MAX]; // that the rank of a row ran on
     bool *odd_target;                   // columns whose memory is unlike others: said once
+    bool some;                          // not every cell was measured
 };
 
 static struct report_value from_to(const struct near *x, int64_t node, int64_t target)
@@ -64,6 +65,7 @@ static struct remote remote_of(const struct near *x, int64_t node)
 
 static void report_node(struct report_out *o, const struct near *x, int64_t node)
 {
+    const char *of = x->some ? " measured" : "";
     double own = from_to(x, node, node).v;
     struct remote r = remote_of(x, node);
     struct jsonw *w = report_finding(o, "node");
@@ -88,9 +90,9 @@ static void report_node(struct report_out *o, const struct near *x, int64_t node
                    node, own, r.nearest, r.near_ns, r.near_ns / own);
     else
         report_say(o,
-                   "Node %" PRId64 ": own memory %.1f ns, nearest node %" PRId64
-                   " %.1f ns (× %.2f), farthest node %" PRId64 " %.1f ns (× %.2f).",
-                   node, own, r.nearest, r.near_ns, r.near_ns / own, r.farthest, r.far_ns,
+                   "Node %" PRId64 ": own memory %.1f ns, nearest%s node %" PRId64
+                   " %.1f ns (× %.2f), farthest%s node %" PRId64 " %.1f ns (× %.2f).",
+                   node, own, of, r.nearest, r.near_ns, r.near_ns / own, of, r.farthest, r.far_ns,
                    r.far_ns / own);
 }
 
@@ -199,6 +201,7 @@ int section_matrix(struct report_out *o, const struct report_source *run,
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the report");
     x.odd_target = odd;
     report_head(o, "Local and remote memory (idle latency)");
+    x.some = report_coverage(o, x.m);
     if (report_parts(o, run, x.m, x.odd_target, err) < 0)
         return -1;
     for (int i = 0; i < x.nodes.n; i++)

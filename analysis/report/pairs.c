@@ -216,6 +216,7 @@ static int report_classes(struct report_out *o, const struct report_source *s,
     struct members x CLEANUP(pairs_members_fini) = {0};
     if (members_init(&x, s, m, err) < 0)
         return -1;
+    report_coverage(o, m);
     for (int class = 0; class <= CLASS_UNKNOWN; class ++) {
         pairs_gather(&x, class);
         if (!x.n)

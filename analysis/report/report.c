@@ -9,6 +9,7 @@
 
 #include "analysis/report/section.h"
 #include "analysis/stats/median.h"
+#include "base/str.h"
 #include "model/condition.h"
 
 #define SECTION(id, name) [BENCHMARK_##id] = section_##name,
@@ -25,6 +26,7 @@ struct placement {
     int cells, lone;                   // with samples; resting on one
     double off_cpu;                    // of the rank that lost most; NaN: not known
     double slow_ghz, fast_ghz;         // clocks of the ranks; NaN: not known
+    double least_cycles, most_cycles;  // that loads from L1 take; NaN: not known
 };
 
 // ---- Placement and disturbance ------------------------------------------------------------------
@@ -54,6 +56,8 @@ static void add_source(struct placement *p, const struct report_source *s)
             p->slow_ghz = fmin(p->slow_ghz, s->ranks[i].clock_ghz);
             p->fast_ghz = fmax(p->fast_ghz, s->ranks[i].clock_ghz);
         }
+        p->least_cycles = fmin(p->least_cycles, s->ranks[i].load_cycles); // NaN leaves them
+        p->most_cycles = fmax(p->most_cycles, s->ranks[i].load_cycles);
     }
     p->off_cpu = fmax(p->off_cpu, ranks_off_cpu(s->ranks, s->n_ranks));
     for (int i = 0; i < s->n; i++)
@@ -77,6 +81,8 @@ static void write_placement(const struct placement *p, struct jsonw *w)
     jsonw_fixed(w, "off_cpu_share", p->off_cpu, 4);
     jsonw_fixed(w, "least_clock_ghz", p->slow_ghz, 3);
     jsonw_fixed(w, "largest_clock_ghz", p->fast_ghz, 3);
+    jsonw_fixed(w, "least_load_cycles", p->least_cycles, 2);
+    jsonw_fixed(w, "largest_load_cycles", p->most_cycles, 2);
     jsonw_end(w);
 }
 
@@ -101,6 +107,9 @@ static void say_placement(const struct placement *p, struct buf *out)
     if (!isnan(p->slow_ghz))
         buf_fmt(out, "- The clock of the slowest core was %.2f GHz, of the fastest %.2f GHz.\n",
                 p->slow_ghz, p->fast_ghz);
+    if (!isnan(p->least_cycles))
+        buf_fmt(out, "- A load from L1 took %.2f cycles at least on a core, %.2f at most.\n",
+                p->least_cycles, p->most_cycles);
 }
 
 // ---- Doubts -------------------------------------------------------------------------------------
@@ -144,7 +153,7 @@ static void say_doubts(struct report_out *o, const struct placement *p,
         doubt(o, &n, "%d of %d ranks had less than 99 %% of their pages on the requested node.",
               p->wrong_memory, p->ranks);
     if (p->migrated)
-        doubt(o, &n, "%d rank%s moved to another CPU.", p->migrated, p->migrated == 1 ? "" : "s");
+        doubt(o, &n, "%d rank%s moved to another CPU.", p->migrated, str_plural(p->migrated));
     doubt_repetitions(o, &n, run->conditions);
     doubt_repetitions(o, &n, with ? with->conditions : NULL);
     jsonw_end(&o->w);
@@ -166,7 +175,8 @@ void report_free(struct report *r)
 static int report_fill(struct report_out *o, const struct report_source *run,
                        const struct report_source *with, struct err *err)
 {
-    struct placement p = {.off_cpu = NAN, .slow_ghz = NAN, .fast_ghz = NAN};
+    struct placement p = {
+        .off_cpu = NAN, .slow_ghz = NAN, .fast_ghz = NAN, .least_cycles = NAN, .most_cycles = NAN};
     if (with && (run->benchmark != BENCHMARK_LATENCY || with->benchmark != BENCHMARK_LATENCY))
         return err_set(err, ERR_CONFLICT, "with", "a pair must be of two latency runs");
     if (run->n == 0)

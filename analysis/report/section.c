@@ -2,10 +2,12 @@
 // What the sections use: findings as JSON and Markdown in one go, nodes of ranks, values of cells.
 #include "analysis/report/section.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "analysis/stats/median.h"
+#include "model/shape.h"
 #include "model/target.h"
 
 const struct matrix *report_matrix(const struct report_source *s, const char *name)
@@ -109,4 +111,18 @@ void report_target(struct jsonw *w, int64_t target)
         jsonw_text(w, "target", label);
     else
         jsonw_i64(w, "target", target);
+}
+
+bool report_coverage(struct report_out *o, const struct matrix *m)
+{
+    int64_t all = shape_cells(m), measured = shape_cells_with_value(m);
+    if (measured == all)
+        return false;
+    struct jsonw *w = report_finding(o, "coverage");
+    jsonw_text(w, "matrix", m->name);
+    jsonw_i64(w, "measured", measured);
+    jsonw_i64(w, "pairs", all);
+    report_say(o, "%s: %" PRId64 " of %" PRId64 " pairs were measured; the others have no value.",
+               m->name, measured, all);
+    return true;
 }

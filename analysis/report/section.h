@@ -56,6 +56,9 @@ bool report_apart(struct report_value a, struct report_value b, double share);
 // a section of its own. `with` may be NULL.
 int report_claims(struct report_out *o, const char *heading, const struct report_source *run,
                   const struct report_source *with, struct err *err);
+// Of a table of pairs some may be missing (pairs_most): says how many have a value. False: all
+// have.
+bool report_coverage(struct report_out *o, const struct matrix *m);
 // Says which memory nodes and which ranks (or initiators, the rows) are unlike the others from near
 // and from far, and marks the columns of such nodes in `odd_target`.
 int report_parts(struct report_out *o, const struct report_source *s, const struct matrix *m,

@@ -98,7 +98,7 @@ static int baselines_read_runs(const struct json *root, struct baseline *b, stru
 int baselines_put(struct request *q, struct reply *r, struct err *err)
 {
     struct baseline b = {0};
-    CLEANUP_JSON struct json *root = json_parse(buf_text(&q->body), q->body.len, err);
+    CLEANUP_JSON struct json *root = request_json(q, err);
     if (!root || baselines_read_runs(root, &b, err) < 0 || baseline_name_check(q->name, err) < 0)
         return -1;
     memcpy(b.name, q->name, sizeof b.name);

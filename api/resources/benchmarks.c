@@ -33,7 +33,7 @@ static int spec_from_query(struct spec *s, const struct request *q, struct err *
             return err_set(err, ERR_INVALID, q->query[i].name,
                            "is not a parameter of benchmark \"%s\" (GET /v1/benchmarks lists them)",
                            b->name);
-        if (p && param_set_text(p, s, q->query[i].value, err) < 0)
+        if (p && param_set_query(p, s, q->query[i].value, err) < 0)
             return -1;
     }
     return spec_check(s, err);

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "api/resources/resources.h"
 #include "api/services/work.h"
@@ -286,11 +285,13 @@ static int check_read_options(const struct request *q, struct check_options *w, 
 
 static int wants_line(const struct request *q, bool *line, struct err *err)
 {
-    const char *format = request_query(q, "format"), *accept = request_header(q, "Accept");
+    static const char *const types[] = {"application/json", "text/plain"};
+    const char *format = request_query(q, "format");
     if (format && strcmp(format, "nagios") != 0 && strcmp(format, "json") != 0)
         return err_set(err, ERR_INVALID, "format", "must be json or nagios");
-    *line = format ? *format == 'n' : accept && strcasestr(accept, "text/plain");
-    return 0;
+    int form = format ? *format == 'n' : request_accept_one(q, types, COUNT_OF(types), err);
+    *line = form > 0;
+    return form < 0 ? -1 : 0;
 }
 
 int check_get(struct request *q, struct reply *r, struct err *err)

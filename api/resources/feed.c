@@ -43,13 +43,13 @@ struct asked {
     enum run_document_parts parts;
 };
 
-static int number_from(const struct request *q, const char *name, int64_t most, int64_t *out,
-                       struct err *err)
+static int number_from(const struct request *q, const char *name, int64_t least, int64_t most,
+                       int64_t *out, struct err *err)
 {
     const char *text = request_query(q, name);
-    if (text && (!str_to_i64(text, out) || *out < 0 || *out > most))
-        return err_set(err, ERR_INVALID, name, "must be a whole number from 0 to %lld",
-                       (long long)most);
+    if (text && (!str_to_i64(text, out) || *out < least || *out > most))
+        return err_set(err, ERR_INVALID, name, "must be a whole number from %lld to %lld",
+                       (long long)least, (long long)most);
     return 0;
 }
 
@@ -57,8 +57,8 @@ static int read_asked(const struct request *q, struct asked *a, struct err *err)
 {
     bool topology = false, log = false, distributions = false;
     *a = (struct asked){.limit = FEED_DEFAULT};
-    if (number_from(q, "after", INT64_C(1) << 53, &a->after, err) < 0 ||
-        number_from(q, "limit", FEED_MAX, &a->limit, err) < 0 ||
+    if (number_from(q, "after", 0, INT64_C(1) << 53, &a->after, err) < 0 ||
+        number_from(q, "limit", 1, FEED_MAX, &a->limit, err) < 0 ||
         request_query_bool(q, "topology", &topology, err) < 0 ||
         request_query_bool(q, "log", &log, err) < 0 ||
         request_query_bool(q, "distributions", &distributions, err) < 0 ||
@@ -70,8 +70,6 @@ static int read_asked(const struct request *q, struct asked *a, struct err *err)
                        : log    ? "log"
                                 : "distributions",
                        "is not part of a summary (GET /v1/topologies has topologies by hash)");
-    if (!a->limit)
-        return err_set(err, ERR_INVALID, "limit", "must be a whole number from 1 to %d", FEED_MAX);
     a->parts = (topology ? RUN_DOCUMENT_TOPOLOGY : 0) | (log ? RUN_DOCUMENT_LOG : 0) |
                (distributions ? RUN_DOCUMENT_DISTRIBUTIONS : 0);
     return 0;

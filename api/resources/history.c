@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/compare/setup_change.h"
 #include "analysis/metrics/metrics.h"
 #include "analysis/plot/history.h"
 #include "analysis/stats/change_points.h"
@@ -13,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/jsonw.h"
+#include "base/str.h"
 #include "core/results/machine_then.h"
 #include "core/store/history.h"
 #include "core/store/size.h"
@@ -119,10 +121,11 @@ static int find_series(const struct request *q, const struct series_filter *f, i
     if (store_series_list(api_of(q)->store, f, history_choose, c, &more, err) < 0)
         return -1;
     if (!c->id && pending)
-        return err_set(err, ERR_CONFLICT, "pending",
-                       "no run on node %.63s has this metric yet, but the metrics of %lld runs are "
-                       "not computed yet; try again",
-                       f->node, (long long)pending);
+        return err_set(
+            err, ERR_CONFLICT, "pending",
+            "no run on node %.63s has this metric yet, but the metrics of %lld run%s are "
+            "not computed yet; try again",
+            f->node, (long long)pending, str_plural(pending));
     if (!c->id)
         return err_set(err, ERR_NOT_FOUND, f->variant ? "variant" : "metric",
                        "no run on node %.63s has this metric%s (GET /v1/history lists them)",
@@ -161,10 +164,33 @@ static const struct memo *changes_of(const double *v, int n, struct err *err)
     return m;
 }
 
-static int write_change(const struct request *q, const struct change_point *c,
-                        const struct history_point *points, struct jsonw *w, struct err *err)
+struct measured_points {
+    struct store *store;
+    const struct history_point *list;
+    int n;
+};
+
+static int setup_differs_at(void *ctx, int i, struct err *err)
 {
-    const struct history_point *after = &points[c->at], *before = after - 1;
+    const struct measured_points *p = ctx;
+    return machine_then_differs(p->store, p->list[i - 1].run_id, p->list[i].run_id, err);
+}
+
+static int write_change_cause(struct measured_points *p, int at, struct jsonw *w, struct err *err)
+{
+    struct setup_change cause;
+    if (setup_change_find(&cause, at, p->n, setup_differs_at, p, err) < 0)
+        return -1;
+    const struct history_point *first = &p->list[at + cause.runs];
+    setup_change_write_json(&cause, w);
+    return machine_then_write_changes_of(p->store, (first - 1)->run_id, first->run_id, w,
+                                         "fact_changes", err);
+}
+
+static int write_change(struct measured_points *p, const struct change_point *c, struct jsonw *w,
+                        struct err *err)
+{
+    const struct history_point *after = &p->list[c->at], *before = after - 1;
     jsonw_object(w, NULL);
     jsonw_time(w, "at", after->measured_ms);
     jsonw_i64(w, "run", after->run_id);
@@ -173,8 +199,7 @@ static int write_change(const struct request *q, const struct change_point *c,
     jsonw_fixed(w, "after", c->after, 3);
     jsonw_fixed(w, "percent", c->percent, 2);
     jsonw_fixed(w, "p", c->p, 4);
-    if (machine_then_write_changes_of(api_of(q)->store, before->run_id, after->run_id, w,
-                                      "fact_changes", err) < 0)
+    if (write_change_cause(p, c->at, w, err) < 0)
         return -1;
     jsonw_end(w);
     return 0;
@@ -207,8 +232,9 @@ static int write_changes(const struct request *q, const struct history_point *po
     write_detectable(&d, w);
     jsonw_i64(w, "searched", found->searched);
     jsonw_array(w, "change_points");
+    struct measured_points searched = {api_of(q)->store, points + from, n - from};
     for (int i = 0; i < found->n; i++)
-        if (write_change(q, &found->list[i], points + from, w, err) < 0)
+        if (write_change(&searched, &found->list[i], w, err) < 0)
             return -1;
     jsonw_end(w);
     return 0;
@@ -247,8 +273,7 @@ struct window {
 static int read_window(const struct request *q, struct window *win, struct err *err)
 {
     *win = (struct window){.limit = POINTS_DEFAULT};
-    if (request_query_time(q, "since", &win->since_ms, err) < 0 ||
-        request_query_time(q, "until", &win->until_ms, err) < 0)
+    if (request_query_stretch(q, &win->since_ms, &win->until_ms, err) < 0)
         return -1;
     return request_query_int(q, "limit", 1, POINTS_MAX, &win->limit, err);
 }

@@ -109,7 +109,7 @@ static int read_body(const struct request *q, struct import_call *c, struct err 
     c->len = q->body.len;
     if (!type || strncasecmp(type, "application/json", strlen("application/json")) != 0)
         return 0;
-    c->root = json_parse(c->text, c->len, err);
+    c->root = request_json(q, err);
     if (!c->root)
         return -1;
     const struct json *text = json_get(c->root, "text");
@@ -129,7 +129,7 @@ static int read_call(const struct request *q, struct import_call *c, struct err 
     c->options.now_ms = clock_wall_ms();
     if (c->date && *c->date && !clock_parse(c->date, &c->options.measured_ms))
         return err_set(err, ERR_INVALID, "date",
-                       "must be a time such as 2026-11-21T04:05:06Z, or a day");
+                       "must be a time such as 2026-11-21T04:05:06Z, or a day, from 1970 on");
     return intake_check(&c->options, err);
 }
 
@@ -170,7 +170,8 @@ static struct run_import import_of(const struct run_document *w, const char *key
         .measured_ms = w->run.measured_ms,
         .result = result,
         .key = key,
-        .started_ms = w->run.started_ms,
+        // Without an end, that of the import is stored: the time between is not the run's.
+        .started_ms = w->run.finished_ms ? w->run.started_ms : 0,
         .plan_json = w->run.plan_json,
         .class_hash = w->run.class_hash,
         .class_json = w->class_json,

@@ -2,7 +2,6 @@
 // The measured matrices in four forms: whole (JSON), for spreadsheets (CSV), for streams (NDJSON),
 // one as a picture (SVG).
 #include <string.h>
-#include <strings.h>
 
 #include "analysis/plot/plot.h"
 #include "api/resources/export.h"
@@ -84,33 +83,34 @@ int matrix_svg(struct request *q, struct reply *r, struct err *err)
     return reply_text(r, "image/svg+xml", &body, err);
 }
 
-// In order of our preference; the first that the client names wins, wildcards give JSON. Some
-// browsers name SVG whenever they open an address: a request for a page gets the whole.
-static const struct {
-    const char *type;
-    handler_fn *handler;
-} forms[] = {
-    {"application/json", matrix_json},
-    {"text/csv", matrix_csv},
-    {"application/x-ndjson", matrix_ndjson},
-    {"application/ndjson", matrix_ndjson},
-    {"application/*", matrix_json},
-    {"text/html", matrix_json},
-    {"image/svg+xml", matrix_svg},
-    {"image/*", matrix_svg},
-    {"text/*", matrix_csv},
-    {"*/*", matrix_json},
+// In order of our preference. Some browsers name SVG whenever they open an address: a request for a
+// page gets the whole.
+enum { MATRIX_FORMS = 6 };
+static const char *const matrix_types[MATRIX_FORMS] = {
+    "application/json",   "text/csv",  "application/x-ndjson",
+    "application/ndjson", "text/html", "image/svg+xml",
 };
+static handler_fn *const matrix_handlers[MATRIX_FORMS] = {
+    matrix_json, matrix_csv, matrix_ndjson, matrix_ndjson, matrix_json, matrix_svg,
+};
+
+// Each form by the first of its types, which is the one that it comes as.
+static int matrix_refuse(struct err *err)
+{
+    const char *forms[MATRIX_FORMS];
+    int n = 0;
+    for (int i = 0; i < MATRIX_FORMS; i++) {
+        int first = 0;
+        while (matrix_handlers[first] != matrix_handlers[i])
+            first++;
+        if (first == i)
+            forms[n++] = matrix_types[i];
+    }
+    return request_refuse_types(forms, n, err);
+}
 
 int matrix_get(struct request *q, struct reply *r, struct err *err)
 {
-    const char *accept = request_header(q, "Accept");
-    if (!accept || !*accept)
-        return matrix_json(q, r, err);
-    for (unsigned i = 0; i < COUNT_OF(forms); i++)
-        if (strcasestr(accept, forms[i].type))
-            return forms[i].handler(q, r, err);
-    return err_set(
-        err, ERR_NOT_ACCEPTABLE, "Accept",
-        "available are application/json, text/csv, application/x-ndjson and image/svg+xml");
+    int form = request_accepts(q, matrix_types, MATRIX_FORMS);
+    return form < 0 ? matrix_refuse(err) : matrix_handlers[form](q, r, err);
 }

@@ -256,7 +256,8 @@ int metrics_get(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
     bool process = true;
-    struct exposition w = exposition_to(&body, request_header(q, "Accept"));
+    struct exposition w =
+        exposition_to(&body, request_accepts(q, exposition_types, EXPOSITION_TYPES) > 0);
     if (request_query_bool(q, "process", &process, err) < 0)
         return -1;
     const struct gauges *g = gauges_get(api_of(q), err);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "analysis/plot/page.h"
 #include "api/resources/resources.h"
@@ -158,8 +157,11 @@ int report_get(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct reporting g CLEANUP(reporting_fini) = {0};
-    const char *accept = request_header(q, "Accept");
-    if (accept && strcasestr(accept, "text/markdown"))
+    static const char *const types[] = {"application/json", "text/markdown"};
+    int form = request_accept_one(q, types, COUNT_OF(types), err);
+    if (form < 0)
+        return -1;
+    if (form > 0)
         return report_markdown(q, r, err);
     if (reporting_fill(q, &g, err) < 0)
         return -1;

@@ -92,8 +92,8 @@ int runs_latest(struct request *q, struct reply *r, struct err *err)
 static int api_runs_read_spec(struct request *q, struct spec *s, bool *dry_run, struct err *err)
 {
     static const char *const ignore[] = {"dry_run", NULL};
-    CLEANUP_JSON struct json *root = json_parse(buf_text(&q->body), q->body.len, err);
-    if (!root || spec_from_json(s, root, ignore, err) < 0)
+    CLEANUP_JSON struct json *root = request_json(q, err);
+    if (!root || spec_from_json(s, root, ignore, err) < 0 || spec_check_note(s, err) < 0)
         return -1;
     const struct json *dry = json_get(root, "dry_run");
     if (dry && !json_bool(dry, dry_run))
@@ -122,6 +122,7 @@ static int runs_send_dry_run(struct request *q, struct reply *r, const struct sp
     jsonw_text(&w, "command", buf_text(&command));
     jsonw_object(&w, "admission");
     jsonw_bool(&w, "admitted", now.n == 0);
+    jsonw_bool(&w, "waits", s->queue_s && admission_may_pass(&now));
     admission_write_json(now.list, now.n, named, &w, "blockers");
     admission_write_json(now.warnings, now.n_warnings, named, &w, "warnings");
     jsonw_end(&w);
@@ -188,7 +189,7 @@ int runs_cancel(struct request *q, struct reply *r, struct err *err)
 
 int runs_label(struct request *q, struct reply *r, struct err *err)
 {
-    CLEANUP_JSON struct json *root = json_parse(buf_text(&q->body), q->body.len, err);
+    CLEANUP_JSON struct json *root = request_json(q, err);
     if (!root)
         return -1;
     for (const struct json *m = json_first(root); m; m = json_next(m))
@@ -244,8 +245,8 @@ static int read_filter(const struct request *q, struct run_filter *f, struct err
     if (f->benchmark && !benchmark_find(f->benchmark))
         return err_set(err, ERR_INVALID, "benchmark",
                        "is not a benchmark (GET /v1/benchmarks lists them)");
-    if (request_query_time(q, "since", &f->since_ms, err) < 0 ||
-        request_query_time(q, "until", &f->until_ms, err) < 0 || read_limit(q, &f->limit, err) < 0)
+    if (request_query_stretch(q, &f->since_ms, &f->until_ms, err) < 0 ||
+        read_limit(q, &f->limit, err) < 0)
         return -1;
     return read_cursor(q, &f->before_id, err);
 }

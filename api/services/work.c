@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/services/services.h"
+#include "base/cleanup.h"
 #include "base/str.h"
 #include "core/store/size.h"
 #include "model/fingerprint.h"
@@ -61,9 +62,10 @@ void work_of_matrix(const struct request *q, struct work *w, struct err *why)
 
 void work_of_picture(const struct request *q, struct work *w, struct err *why)
 {
-    const char *accept = request_header(q, "Accept");
+    CLEANUP_BUF struct buf accept = BUF_INIT;
+    request_header_list(q, "Accept", &accept);
     w->settled = true;
-    if (str_starts(q->path + strlen(q->path) - 4, ".svg") || (accept && strstr(accept, "image/")))
+    if (str_starts(q->path + strlen(q->path) - 4, ".svg") || strstr(buf_text(&accept), "image/"))
         add_with_topology(q, w, q->arg, why);
     else
         work_add_run(q, w, q->arg, WORK_CELL_NS, false, false, why);

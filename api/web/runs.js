@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What several views say about a run.
 import { make } from "./dom.js";
-import { short, when } from "./format.js";
+import { short, took, when } from "./format.js";
 
 export const STATES = ["queued", "running", "succeeded", "failed", "canceled", "interrupted"];
 
@@ -12,7 +12,7 @@ export const link = (id, text) => make("a", { href: `#/runs/${id}` }, text || `R
 // A long text is cut. A tooltip shows all of it.
 export const cut = (text) => make("span", { class: "cut", title: text }, text);
 
-const seconds = (run) => run.seconds === null ? "" : run.seconds.toFixed(1) + " s";
+const seconds = (run) => run.seconds === null ? "" : took(run.seconds);
 export const state = (run) => make("span", { class: "state " + run.state }, run.state + (imported(run) ? ", imported" : ""));
 
 // The columns of a list of runs: heading, content for a run, and whether it is shown. `of` is the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict in words. The daemon judges (GET /v1/check); here its result is put into sentences.
-import { percent, when } from "./format.js";
+import { percent, runCount, when } from "./format.js";
+import { causeHead } from "./time.js";
 
 const TONES = { OK: "good", WARNING: "warn", CRITICAL: "bad", UNKNOWN: "none" };
 const ORDER = ["CRITICAL", "WARNING", "UNKNOWN", "OK"];
@@ -34,6 +35,12 @@ export function turn(history) {
   return (history && history.change_points || []).filter(worse).at(-1) || null;
 }
 
+// A change of a metric, and what of the machine changed with it.
+export function turnText(change) {
+  const began = `${percent(change.percent)} since ${when(change.at)}.`, changes = change.fact_changes || [];
+  return changes.length ? `${began} ${causeHead(change)} ${causes(changes).join("; ")}.` : began;
+}
+
 // {tone: good, warn, bad or none; headline; sentences}. `check` is a result of GET /v1/check.
 // `since` is the change that explains it, from turn(), or null.
 export function verdict(check, since) {
@@ -45,7 +52,8 @@ export function verdict(check, since) {
   if (worst && worst.verdict === "slower") sentences.push(`Worst at ${worst.name}: ${percent(worst.percent)}.`);
   if (state === "OK" || state === "UNKNOWN") return { tone: TONES[state], headline: headline(check, null), sentences };
   const changed = since ? since.fact_changes : check.fact_changes;
-  const then = since ? `Then changed (run ${since.run})` : "Changed since the baseline";
+  const runs = since && since.setup_runs;
+  const then = runs ? `Changed ${runCount(runs)} ${runs < 0 ? "before" : "after"} run ${since.run}` : since ? `Then changed (run ${since.run})` : "Changed since the baseline";
   if (changed && changed.length) sentences.push(`${then}: ${causes(changed).join("; ")}.`);
   else if (changed) sentences.push(since ? "No recorded fact of the machine changed then." : "No recorded fact of the machine changed since the baseline.");
   return { tone: TONES[state], headline: headline(check, since), sentences };

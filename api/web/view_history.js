@@ -5,7 +5,7 @@ import { make, table } from "./dom.js";
 import { get, once } from "./daemon.js";
 import { figures, percent, when } from "./format.js";
 import { drawLines } from "./lines.js";
-import { changeText, drawLevels, HOUR, levels, timeTicks } from "./time.js";
+import { causeHead, changeText, drawLevels, HOUR, levels, timeTicks } from "./time.js";
 
 export const title = ({ metric }) => metric ? `History of ${metric}` : "History";
 
@@ -20,7 +20,7 @@ function changeItem(change, unit) {
   return make("li", {}, make("b", {}, `${percent(change.percent)} `), `since ${when(change.at)} UTC (`,
     make("a", { href: `#/runs/${change.run}` }, `run ${change.run}`), `): ${figures(change.before)} → ${figures(change.after)} ${unit}. `,
     make("a", { href: `#/compare/${change.run_before}/${change.run}` }, `Compare with run ${change.run_before}`), ". ",
-    facts === null ? "What changed on the machine is not known." : facts.length ? "Changed on the machine:" : "Nothing that is known of the machine changed.",
+    causeHead(change),
     facts && facts.length > 0 && make("ul", {}, facts.map((f) => make("li", {}, changeText(f)))));
 }
 

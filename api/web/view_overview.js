@@ -4,7 +4,7 @@ import { make, svg, table } from "./dom.js";
 import { get, once, send } from "./daemon.js";
 import { age, figures, percent, when } from "./format.js";
 import { link, list, open } from "./runs.js";
-import { causes, foremost, turn, verdict } from "./verdict.js";
+import { foremost, turn, turnText, verdict } from "./verdict.js";
 
 export const title = "Overview";
 
@@ -38,7 +38,7 @@ function without(newest, again) {
   if (!newest) return banner("none", "No runs yet", make("p", {}, "The first run takes a few seconds."),
     make("p", { class: "actions" }, make("a", { class: "button", href: "#/start" }, "Start a run")));
   return banner("none", "No baseline to judge by", make("p", {}, "A baseline is a run, or the median of several, that later runs are compared with. ",
-    `The newest run, ${newest.id} of ${newest.benchmark}, was measured ${when(newest.measured)} UTC, ${age((Date.now() - Date.parse(newest.measured)) / 1000)} ago.`),
+    `The newest run, run ${newest.id} (${newest.benchmark}), was measured ${when(newest.measured)} UTC, ${age((Date.now() - Date.parse(newest.measured)) / 1000)} ago.`),
   make("p", { class: "actions" }, make("button", { type: "button", class: "main", id: "use-baseline", onclick: use }, `Use run ${newest.id} as the baseline`), " ",
     link(newest.id, `Open run ${newest.id}`)), problem);
 }
@@ -81,7 +81,7 @@ function tile(run, metric, history, leads) {
   const turned = (history.change_points || []).at(-1);
   return make("li", { class: "tile" }, make("h3", {}, run.benchmark),
     make("p", { class: "value" }, make("b", {}, figures(metric.value)), " " + metric.unit), spark(history),
-    turned && make("p", {}, `${percent(turned.percent)} since ${when(turned.at)}. `, causes(turned.fact_changes || []).join("; ")),
+    turned && make("p", {}, turnText(turned)),
     make("p", { class: "quiet" }, history.help + "."), make("p", { class: "links" }, link(run.id),
       leads(past) && make("a", { href: past }, "History"), make("span", { class: "quiet" }, when(run.measured))));
 }

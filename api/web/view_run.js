@@ -4,7 +4,7 @@
 import { drawCurve } from "./chart_curve.js";
 import { make } from "./dom.js";
 import { call, follow, get, once, send, stream } from "./daemon.js";
-import { short, when, words } from "./format.js";
+import { short, took, when, words } from "./format.js";
 import { report } from "./report.js";
 import { condition, imported, open, state } from "./runs.js";
 
@@ -21,7 +21,7 @@ const documents = (run) => make("p", { class: "links" }, DOCUMENTS.filter(([, pa
 function facts(run) {
   const { spec } = run;
   const pairs = [["State", state(run)], ["Benchmark", spec.benchmark], ["Node", run.node], ["Measured (UTC)", when(run.measured || run.created)],
-    ["Time", run.seconds === null ? "" : `${run.seconds.toFixed(1)} s`], ["Sizes", spec.size], ["Ranks", run.ranks && `${run.ranks} (${short(spec.cpus || spec.ranks)})`],
+    ["Time", run.seconds === null ? "" : took(run.seconds)], ["Sizes", spec.size], ["Ranks", run.ranks && `${run.ranks} (${short(spec.cpus || spec.ranks)})`],
     ["Memory", spec.targets || spec.numa], ["Method", run.method], ["Note", spec.note]];
   return make("dl", { class: "facts" }, pairs.filter(([, value]) => value).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The form that starts a run. Its fields are the parameters that the daemon lists for a benchmark.
 // It shows what blocks a run while one types, and the plan on request.
-import { make, table } from "./dom.js";
+import { clearWrong, make, markWrong, table, wrongPlace } from "./dom.js";
 import { get, once, send } from "./daemon.js";
 import { age, bytes, ranges } from "./format.js";
 
@@ -28,7 +28,7 @@ function field(param) {
   return make("div", { class: "field " + param.kind }, make("label", { for: id }, param.name.replace(/_s$/, "").replaceAll("_", " ") +
     (param.unit ? ` (${param.unit})` : param.kind === "bytes" ? " (bytes)" : "")), input,
   USUAL[param.name] && make("datalist", { id: id + "-list" }, USUAL[param.name].map((value) => make("option", { value }))),
-  make("p", { class: "quiet help", id: id + "-help" }, param.help), make("p", { class: "wrong", id: id + "-wrong", role: "alert" }));
+  make("p", { class: "quiet help", id: id + "-help" }, param.help), wrongPlace(id));
 }
 
 // What is chosen often is shown: texts, choices and "quick". The rest is folded.
@@ -69,15 +69,22 @@ function availability(now) {
     now.warnings.length ? items(now.warnings) : null].filter(Boolean);
 }
 
+// What the budget lowered.
+function fitted({ name, from, to }) {
+  return name === "pairs_most" ? `${to} of ${from} pairs are measured, because the budget has no room for more`
+    : `To fit the budget: ${name} ${from} → ${to}`;
+}
+
 function plan(dry) {
-  const { ranks, bytes_per_rank: each, estimate_s: seconds, notes, shortened } = dry.plan;
+  const { ranks, bytes_per_rank: each, estimate_s: seconds, estimate_most_s: most, notes, shortened } = dry.plan;
   const { admitted, blockers, warnings } = dry.admission;
-  const facts = [["Estimated time", seconds < 1 ? "less than a second" : age(seconds)], ["Ranks", `${ranks.length} on CPUs ${ranges(ranks.map((r) => r.cpu).sort((a, b) => a - b))}`],
+  const [time, longest] = [seconds, most].map((s) => s < 1 ? "less than a second" : age(s));
+  const facts = [["Estimated time", time === longest ? time : `${time}, up to ${longest} if it finds something`], ["Ranks", `${ranks.length} on CPUs ${ranges(ranks.map((r) => r.cpu).sort((a, b) => a - b))}`],
     ["Memory", `${bytes(each * ranks.length)}, ${bytes(each)} per rank`], ["Started by", dry.plan.launcher]];
   return make("section", { class: "card", id: "plan", "aria-labelledby": "plan-head" }, make("h2", { id: "plan-head", tabindex: "-1" }, "Plan"),
     make("dl", { class: "facts" }, facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
     admitted ? null : [make("p", {}, "It would not start now:"), items(blockers)], warnings.length ? items(warnings) : null,
-    make("ul", {}, [...shortened, ...notes].map((text) => make("li", {}, typeof text === "string" ? text : text.text))),
+    make("ul", {}, [...shortened.map(fitted), ...notes].map((text) => make("li", {}, text))),
     make("details", {}, make("summary", {}, "Placement"), table("Where each rank runs", ["Rank", "CPU", "Node of the CPU", "Node of the memory"],
       ranks.map((r) => [r.rank, r.cpu, r.cpu_node, r.mem_node]))),
     make("h3", {}, "Command"), make("pre", { tabindex: "0" }, dry.command));
@@ -94,18 +101,11 @@ export async function show(root, { query }) {
   // The field that a problem names, or the general place.
   function complain(error, general) {
     const member = error.document && error.document.member;
-    const input = member && form.elements[member], place = input && document.getElementById(`${input.id}-wrong`);
-    if (!place) return general.replaceChildren(...refusal(error));
-    const folded = input.closest("details");
-    if (folded) folded.open = true;
-    input.setAttribute("aria-invalid", "true");
-    place.textContent = error.document.detail;
-    return undefined;
+    if (!markWrong(member && form.elements[member], error.document && error.document.detail)) general.replaceChildren(...refusal(error));
   }
 
   function clear() {
-    for (const place of form.querySelectorAll(".wrong")) place.textContent = "";
-    for (const input of form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
+    clearWrong(form);
     problem.replaceChildren();
   }
 

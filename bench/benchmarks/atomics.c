@@ -36,7 +36,7 @@ struct atomics {
     int rows[SPEC_RANKS_MAX];            // ranks of each team
     int64_t operations[AXIS_OPERATIONS]; // of the columns
     struct share line;                   // of the first rank
-    double placed;                       // share of it on its node, before measuring
+    struct placed placed;                // before measuring
     uint64_t batch[AXIS_OPERATIONS];
     struct cell_sum *sums; // [row][column][quantity] of the first rank; owned
     double *parts;         // of a sample's ranks; owned

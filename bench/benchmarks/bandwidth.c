@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "bench/benchmarks/bandwidth_cell.h"
 #include "bench/benchmarks/table.h"
 #include "model/spec_values.h"
@@ -179,7 +180,7 @@ static int warn_of_caches(const struct band *b, struct err *err)
                         "MiB) of %d rank%s: part of the bandwidth is that of the caches",
                         (unsigned long long)(worst->array_bytes >> 20),
                         (unsigned long long)(worst->llc_bytes >> 20), worst->n_ranks,
-                        worst->n_ranks == 1 ? "" : "s");
+                        str_plural(worst->n_ranks));
 }
 
 // --- Visits --------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ struct handover {
     struct shape shapes[SHAPES_MAX];
     struct c2c_lines by_line; // of the other matrices; owned
     struct share lines;       // ours; owned
-    double placed[2];         // share of each of its regions on its node, before measuring
+    struct placed placed[2];  // each of its regions, before measuring
     struct sample *samples;   // of a visit; owned
     struct cell_sum *sums;    // of our pairs as their ping side: [peer][shape]; owned
 };
@@ -124,9 +124,7 @@ static int c2c_make_room(struct handover *h, struct err *err)
 {
     h->samples = calloc(SLOT_FLAGS, sizeof *h->samples);
     h->sums = calloc((size_t)(session_ranks(h->s) * h->n_pairs), sizeof *h->sums);
-    if (!h->samples || !h->sums)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for samples");
-    return c2c_lines_init(&h->by_line, h->s, h->n_shapes - h->n_pairs, err);
+    return h->samples && h->sums ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for samples");
 }
 
 // The homes that were requested must be there: the daemon's plan checks the same.
@@ -174,8 +172,6 @@ static void c2c_verify_again(const struct handover *h)
 static int c2c_begin(struct handover *h, struct err *err)
 {
     struct session *s = h->s;
-    struct matrix m[SHAPES_MAX] = {0};
-    int n = session_is_rank0(s) ? h->n_shapes : 0;
     int outcome = pairs_possible(s, err);
     if (outcome == 0 && strcmp(s->spec->pairs, "all") != 0)
         outcome = pair_list(s, s->spec->pairs, &h->listed, &h->n_listed, err);
@@ -190,11 +186,19 @@ static int c2c_begin(struct handover *h, struct err *err)
     if (outcome == 0)
         c2c_place_lines(h);
     s->slot->share_fd = h->lines.fd;
+    return session_meet(s, outcome, err) < 0 ? -1 : session_begin(s, NULL, 0, NULL, 0, err);
+}
+
+static int c2c_announce(void *context, struct err *err)
+{
+    struct handover *h = context;
+    struct session *s = h->s;
+    struct matrix m[SHAPES_MAX] = {0};
+    int n = session_is_rank0(s) ? h->n_shapes : 0;
+    int outcome = c2c_lines_init(&h->by_line, s, h->n_shapes - h->n_pairs, err);
     if (outcome == 0 && n)
         outcome = c2c_make_matrices(h, m, err);
-    if (session_meet(s, outcome, err) < 0)
-        return -1;
-    return session_begin(s, m, n, NULL, 0, err);
+    return session_meet(s, outcome, err) < 0 ? -1 : session_announce(s, m, n, err);
 }
 
 // --- One turn ------------------------------------------------------------------------------------
@@ -385,6 +389,7 @@ static int c2c_measure_all(struct handover *h, struct err *err)
         .n_cells = h->n_pairs,
         .shapes = h->shapes,
         .visits = (int)h->s->spec->visits,
+        .announce = c2c_announce,
         .measure = c2c_measure,
         .report = c2c_report,
     };

@@ -28,7 +28,8 @@ int c2c_lines_init(struct c2c_lines *l, struct session *s, int n_shapes, struct 
 {
     int ranks = session_ranks(s);
     bool listed = strcmp(s->spec->pairs, "all") != 0;
-    bool all = !listed && (int64_t)ranks * (ranks - 1) / 2 * s->spec->lines <= LINE_CELLS_MAX;
+    bool all = !listed && !pairs_chosen(s) &&
+               (int64_t)ranks * (ranks - 1) / 2 * s->spec->lines <= LINE_CELLS_MAX;
     const char *which = listed ? s->spec->pairs : "classes";
     *l = (struct c2c_lines){.s = s, .n_shapes = n_shapes};
     if (!n_shapes)

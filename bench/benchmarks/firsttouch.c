@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "bench/benchmarks/table.h"
+#include "bench/kernels/golden_step.h"
 #include "bench/memory/shared_memory.h"
 #include "bench/session/concurrent.h"
 #include "model/method.h"
@@ -31,28 +32,8 @@ struct touch {
     uint64_t at, sum;      // line; of what was read
     uint64_t reads;        // that are in the sum
     uint64_t visits;
-    double placed; // share of `own` on its node, before measuring
+    struct placed placed; // of `own`, before measuring
 };
-
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-// About the golden section of the array, and coprime to it: all lines in one round, each far from
-// the one before.
-static uint64_t golden_step(uint64_t lines)
-{
-    uint64_t step = (uint64_t)((double)lines * 0.6180339887);
-    while (common_divisor(step, lines) != 1)
-        step++;
-    return step;
-}
 
 static void firsttouch_read_lines(struct touch *t, int n)
 {

@@ -47,6 +47,7 @@ struct hierarchy {
     int n[HIERARCHY_PARTS];
     struct column *columns[HIERARCHY_PARTS]; // owned
     struct proofs proofs;                    // on rank 0
+    struct time_limit cells;                 // of this rank's cells: a visit is a long step
 };
 
 // --- Columns -----------------------------------------------------------------------------------
@@ -151,12 +152,13 @@ static int chase_stride(struct hierarchy *h, int col, struct err *err)
     struct sampler *sampler = &h->chaser.sampler;
     uint64_t begin = clock_mono_ns(),
              bytes = h->usual / HIERARCHY_STRIDE_MOST * HIERARCHY_STRIDE_MOST;
+    struct warm_links warm = chaser_warm_links(h->s, bytes / h->line);
     sampler_start(sampler,
                   chain_write_strided(h->arena.base, bytes, h->line, (uint64_t)column->value));
     h->s->slot->phase_ms[PHASE_BUILD] += session_ms_since(begin);
     sampler_clear(sampler);
     begin = clock_mono_ns();
-    sampler_warm(sampler, chaser_warm_links(h->s, bytes / h->line), 0);
+    sampler_warm(sampler, warm.loaded + warm.walked, 0);
     h->s->slot->phase_ms[PHASE_WARMUP] += session_ms_since(begin);
     chaser_sample(&h->chaser);
     return sampler_keep(sampler, NULL, &column->sum, err);
@@ -224,20 +226,31 @@ static int populate_base(struct hierarchy *h, int node, struct err *err)
     return 0;
 }
 
+// The rank that measures looks at the clock itself: the others sleep.
+static void mind_time_limit(struct hierarchy *h)
+{
+    if (time_limit_step(&h->cells, clock_mono_ns(), 0))
+        board_stop(h->s->board);
+}
+
 static int hierarchy_visit(struct hierarchy *h, int64_t visit, struct err *err)
 {
     for (int part = 0; part < HIERARCHY_PARTS; part++)
-        for (int col = 0; col < h->n[part]; col++)
+        for (int col = 0; col < h->n[part] && !session_must_stop(h->s); col++) {
             if (visit_cell(h, (enum hierarchy_part)part, col, visit, err) < 0)
                 return -1;
+            mind_time_limit(h);
+        }
     return 0;
 }
 
 static int open_home(struct hierarchy *h, struct err *err)
 {
     int node = h->s->targets[h->home];
-    return session_arena(h->s, &h->arena, h->bytes, node, err) < 0 ? -1
-                                                                   : populate_base(h, node, err);
+    if (session_arena(h->s, &h->arena, h->bytes, node, err) < 0 || populate_base(h, node, err) < 0)
+        return -1;
+    time_limit_begin(&h->cells, clock_mono_ns());
+    return 0;
 }
 
 // What was placed right may have moved since.
@@ -255,9 +268,11 @@ static int measure_target(struct hierarchy *h, int target, struct err *err)
     struct cell_sum *sum = &h->columns[PART_NODES][target].sum;
     if (session_arena(h->s, &h->arena, h->usual, h->s->targets[target], err) < 0)
         return -1;
-    for (int64_t v = 0; v < h->s->spec->visits; v++)
+    for (int64_t v = 0; v < h->s->spec->visits && !session_must_stop(h->s); v++) {
         if (chase_links(h, &h->arena, h->usual / h->line, h->line, v, sum, err) < 0)
             return -1;
+        mind_time_limit(h);
+    }
     session_check_again(h->s, &h->arena, h->s->targets[target]);
     arena_fini(&h->arena);
     return 0;
@@ -266,7 +281,7 @@ static int measure_target(struct hierarchy *h, int target, struct err *err)
 static int other_targets(struct hierarchy *h, struct err *err)
 {
     for (int t = 0; t < h->s->n_targets; t++)
-        if (t != h->home && measure_target(h, t, err) < 0)
+        if (t != h->home && !session_must_stop(h->s) && measure_target(h, t, err) < 0)
             return -1;
     return 0;
 }
@@ -400,6 +415,7 @@ int hierarchy_run(struct session *s, struct err *err)
     s->limit.repetitions = 0;      // a rank's repetitions follow each other
     if (session_meet(s, hierarchy_init(&h, err), err) < 0 || hierarchy_begin(&h, err) < 0)
         return -1;
+    h.cells.end_ns = s->board->slot[0].ends_ns;
     for (int r = 0; r < session_ranks(s) && !session_stopped(s); r++)
         if (measure_rank(&h, r, err) < 0 || report_rank(&h, r, err) < 0)
             return -1;

@@ -65,17 +65,22 @@ static int pingpong_make_matrices(const struct pingpong *p, struct matrix *m, st
 static int pingpong_begin(struct pingpong *p, struct err *err)
 {
     struct session *s = p->s;
-    struct matrix m[SHAPES_MAX] = {0};
     struct demand d = {.node = -1, .bytes = 2 * s->spec->message_max * (uint64_t)session_ranks(s)};
-    int n = session_is_rank0(s) ? p->n_shapes : 0, outcome = 0;
+    int outcome = 0;
     if (!s->comm->ops->send)
         outcome = err_set(err, ERR_USAGE, "launcher",
                           "pingpong measures messages of MPI: start it with mpirun -np 2");
-    if (outcome == 0 && n)
-        outcome = pingpong_make_matrices(p, m, err);
-    if (session_meet(s, outcome, err) < 0)
-        return -1;
-    return session_begin(s, m, n, &d, 1, err);
+    return session_meet(s, outcome, err) < 0 ? -1 : session_begin(s, NULL, 0, &d, 1, err);
+}
+
+static int pingpong_announce(void *context, struct err *err)
+{
+    struct pingpong *p = context;
+    struct session *s = p->s;
+    struct matrix m[SHAPES_MAX] = {0};
+    int n = session_is_rank0(s) ? p->n_shapes : 0;
+    int outcome = n ? pingpong_make_matrices(p, m, err) : 0;
+    return session_meet(s, outcome, err) < 0 ? -1 : session_announce(s, m, n, err);
 }
 
 // --- One pair, one size ------------------------------------------------------------------------
@@ -360,7 +365,10 @@ static int pingpong_measure_all(struct pingpong *p, struct err *err)
         outcome = pingpong_make_room(p, err);
     if (session_meet(s, outcome, err) < 0 || pingpong_begin(p, err) < 0)
         return -1;
-    double placed = session_verify(s, p->out, s->spec->message_max, s->place.mem_wanted);
+    const void *buffers[] = {p->out, p->in};
+    struct placed placed[2];
+    for (int i = 0; i < 2; i++)
+        placed[i] = session_verify(s, buffers[i], s->spec->message_max, s->place.mem_wanted);
     const struct pair_work work = {
         .context = p,
         .pairs = p->pairs,
@@ -369,13 +377,15 @@ static int pingpong_measure_all(struct pingpong *p, struct err *err)
         .n_cells = 1,
         .shapes = p->shapes,
         .visits = (int)s->spec->visits,
+        .announce = pingpong_announce,
         .measure = pingpong_measure,
         .report = pingpong_report,
         .cost = pingpong_cost,
     };
     if (pair_turns_run(s, &work, err) < 0)
         return -1;
-    session_verify_again(s, p->out, s->spec->message_max, s->place.mem_wanted, placed);
+    for (int i = 0; i < 2; i++)
+        session_verify_again(s, buffers[i], s->spec->message_max, s->place.mem_wanted, placed[i]);
     return 0;
 }
 

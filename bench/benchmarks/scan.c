@@ -37,6 +37,7 @@ struct scan {
     struct cell_sum sums[ASPECT_TRANSFER]; // ours; owned
     struct cell_sum *pair_sums;            // of each pair, filled by its first rank; owned
     struct share lines;                    // ours; owned
+    struct placed placed;                  // of them, before measuring
     struct stream_arrays array;            // the arena as numbers
     int64_t limit_ms;                      // of sampling a cell at a visit
     int64_t seen[ASPECT_TRANSFER];         // visits of each
@@ -399,8 +400,8 @@ static int scan_note_course(struct scan *w, int odd, struct err *err)
     if (!c->short_of_time)
         return 0;
     return session_note(w->s, err, CONDITION_BUDGET, -1,
-                        "%d repetitions were too few to confirm %d candidates: raise the budget "
-                        "(%d are odd)",
+                        "%d repetitions were not enough to confirm all candidates (%d): raise the "
+                        "budget (odd: %d)",
                         c->confirmed, c->candidates, odd);
 }
 
@@ -477,7 +478,7 @@ static int scan_init(struct scan *w, struct err *err)
         return -1;
     w->limit_ms = w->chaser.sampler.limit_ms;
     memset(w->lines.base, 0, w->lines.bytes);
-    session_verify(s, w->lines.base, w->lines.bytes, s->place.mem_wanted);
+    w->placed = session_verify(s, w->lines.base, w->lines.bytes, s->place.mem_wanted);
     s->slot->share_fd = w->lines.fd;
     return 0;
 }
@@ -588,6 +589,7 @@ int scan_run(struct session *s, struct err *err)
         return -1;
     int outcome = scan_course_run(&w.course, &machine, err);
     session_check_again(s, &w.arena, -1);
+    session_verify_again(s, w.lines.base, w.lines.bytes, s->place.mem_wanted, w.placed);
     if (session_meet(s, outcome, err) < 0)
         return -1;
     return scan_report(&w, err);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two chains of known lengths are timed, one twice as long as the other. What a call and the clock
-// itself take is the same in both, so their difference is cycles alone.
+// itself take is the same in both, so their difference is that of the steps alone.
 #include "bench/kernels/core_clock.h"
 
 #include <math.h>
@@ -10,21 +10,39 @@
 
 enum {
     UNROLL = 64,
-    PIECE_STEPS = 65536
-}; // 13 µs at 5 GHz: reading the clock is 0.2 % of it, and subtracted
+    // 13 µs at 5 GHz each: reading the clock is 0.2 % of it, and subtracted.
+    PIECE_STEPS = 65536,
+    PIECE_LOADS = PIECE_STEPS / 4,
+    // 4 KiB, in any L1. Each line has the address of another one: a load of the same address again
+    // may be answered without the cache.
+    RING_LINES = 64,
+    RING_LINE_BYTES = 64,
+    RING_JUMP = 27, // has no factor in common with the number of lines
+};
 
 #if defined(__x86_64__)
 #define ADD "add %1, %0\n\t"
 #define XOR "xor %1, %0\n\t"
+#define LOAD "mov (%0), %0\n\t"
 #elif defined(__aarch64__)
 #define ADD "add %0, %0, %1\n\t"
 #define XOR "eor %0, %0, %1\n\t"
+#define LOAD "ldr %0, [%0]\n\t"
 #elif defined(__riscv)
 #define ADD "add %0, %0, %1\n\t"
 #define XOR "xor %0, %0, %1\n\t"
+#define LOAD "ld %0, 0(%0)\n\t"
 #elif defined(__powerpc64__)
 #define ADD "add %0, %0, %1\n\t"
 #define XOR "xor %0, %0, %1\n\t"
+#define LOAD "ld %0, 0(%0)\n\t"
+#endif
+
+// r0 is no address on powerpc64.
+#ifdef __powerpc64__
+#define BASE "+b"
+#else
+#define BASE "+r"
 #endif
 
 #define TIMES4(x) x x x x
@@ -50,18 +68,56 @@ static void core_clock_steps(uint64_t steps)
     }
 }
 
-// The difference of two lengths leaves out what the call and the clock take.
-double core_clock_cycle_ns(int tries)
+struct ring_line {
+    struct ring_line *next;
+    char rest[RING_LINE_BYTES - sizeof(void *)];
+};
+
+static _Alignas(RING_LINE_BYTES) struct ring_line ring[RING_LINES];
+
+static void ring_link(void)
+{
+    for (int i = 0; i < RING_LINES; i++)
+        ring[i].next = &ring[(i + RING_JUMP) % RING_LINES];
+}
+
+static void core_clock_loads(uint64_t loads)
+{
+    struct ring_line *at = ring;
+    for (uint64_t turns = loads / UNROLL; turns; turns--) {
+#ifdef LOAD
+        __asm__ volatile(TIMES32(LOAD LOAD) : BASE(at) : : "memory");
+#else
+        for (int i = 0; i < UNROLL; i++) {
+            at = at->next;
+            __asm__ volatile("" : "+r"(at));
+        }
+#endif
+    }
+}
+
+static double step_ns(void (*steps)(uint64_t), uint64_t piece, int tries)
 {
     double once = INFINITY, twice = INFINITY;
     for (int i = 0; i < tries; i++) {
         uint64_t begin = clock_mono_ns();
-        core_clock_steps(PIECE_STEPS);
+        steps(piece);
         uint64_t middle = clock_mono_ns();
-        core_clock_steps(UINT64_C(2) * PIECE_STEPS);
+        steps(2 * piece);
         uint64_t end = clock_mono_ns();
         once = fmin(once, (double)(middle - begin));
         twice = fmin(twice, (double)(end - middle));
     }
-    return (twice - once) / PIECE_STEPS;
+    return (twice - once) / (double)piece;
+}
+
+double core_clock_cycle_ns(int tries)
+{
+    return step_ns(core_clock_steps, PIECE_STEPS, tries);
+}
+
+double core_clock_load_ns(int tries)
+{
+    ring_link();
+    return step_ns(core_clock_loads, PIECE_LOADS, tries);
 }

@@ -155,6 +155,17 @@ static int stale_lines(const struct c2c_pair *p, unsigned round)
     return stale;
 }
 
+// The clock is read after the last line has come. arm64 reads its counter after an instruction
+// barrier, which does not wait for a load unless a branch depends on what was loaded.
+static void await_load(unsigned loaded)
+{
+#if defined __aarch64__
+    __asm__ volatile("cbz %w0, 0f\n0:" ::"r"(loaded) : "memory");
+#else
+    (void)loaded;
+#endif
+}
+
 static double read_lines(const struct c2c_pair *p)
 {
     uint64_t took = 0;
@@ -165,6 +176,7 @@ static double read_lines(const struct c2c_pair *p)
         uint64_t start = clock_mono_ns();
         for (int i = 0; i < C2C_AREA_LINES; i++)
             at = atomic_load_explicit(&linked_at(p->area, at)->next, memory_order_relaxed);
+        await_load(at);
         if (round > 1)
             took += clock_mono_ns() - start;
         stale += stale_lines(p, (unsigned)round);

@@ -15,7 +15,7 @@ struct arena {
     uint64_t bytes;
     uint64_t page; // size of the pages that it was mapped for
     enum pages pages;
-    double placed; // share of it that was where it was requested, when it was verified last
+    struct placed placed; // when it was verified last
 };
 
 // Bytes that arena_map really takes for a working set of `bytes`: whole pages of their kind.

@@ -20,17 +20,31 @@ static uint64_t rank_bytes(const struct demand *d)
     return d->bytes + d->bytes / 512 + MEMCHECK_RANK_MIB * MIB;
 }
 
-static int memory_check_refuse(struct err *err, const char *where, uint64_t need, int64_t room)
+// Of ranks that need `need` bytes, what they all would need of `room` at a smaller size. What they
+// need besides their arenas stays.
+static double memory_check_share(uint64_t need, int64_t room, int ranks)
 {
-    return err_set(err, ERR_NO_MEMORY_NODE, "size",
-                   "the ranks need %" PRIu64 " MiB %s, which has %" PRIu64
-                   " MiB (%d MiB of it kept in reserve): choose a smaller size or fewer ranks",
-                   need / MIB, where, (uint64_t)room / MIB, MEMCHECK_RESERVE_MIB);
+    double rest = (double)ranks * MEMCHECK_RANK_MIB * (double)MIB,
+           free = (double)room - MEMCHECK_RESERVE_MIB * (double)MIB;
+    return free > rest && (double)need > rest ? (free - rest) / ((double)need - rest) : 0;
 }
 
 static bool memory_check_fits(uint64_t need, int64_t room)
 {
     return room < 0 || need + MEMCHECK_RESERVE_MIB * MIB <= (uint64_t)room;
+}
+
+// *fits is set where it is refused.
+static int memory_check_limit(const char *where, uint64_t need, int64_t room, int ranks,
+                              double *fits, struct err *err)
+{
+    if (memory_check_fits(need, room))
+        return 0;
+    *fits = memory_check_share(need, room, ranks);
+    return err_set(err, ERR_NO_MEMORY_NODE, "size",
+                   "the ranks need %" PRIu64 " MiB %s, which has %" PRIu64
+                   " MiB (%d MiB of it kept in reserve): choose a smaller size or fewer ranks",
+                   need / MIB, where, (uint64_t)room / MIB, MEMCHECK_RESERVE_MIB);
 }
 
 static int memory_check_reserved(const char *root, int node, uint64_t need, enum pages pages,
@@ -52,15 +66,15 @@ static int memory_check_reserved(const char *root, int node, uint64_t need, enum
                    (need + page - 1) / page, text, node, (uint64_t)room / page);
 }
 
-static int memory_check_node(const char *root, int node, uint64_t need, enum pages pages,
-                             struct err *err)
+static int memory_check_node(const char *root, int node, uint64_t need, enum pages pages, int ranks,
+                             double *fits, struct err *err)
 {
     char where[48];
     if (spec_pages_reserved(pages))
         return memory_check_reserved(root, node, need, pages, err);
-    int64_t room = memory_node_available_bytes(root, node);
     snprintf(where, sizeof where, "on node %d", node);
-    return memory_check_fits(need, room) ? 0 : memory_check_refuse(err, where, need, room);
+    return memory_check_limit(where, need, memory_node_available_bytes(root, node), ranks, fits,
+                              err);
 }
 
 // What all demands together need of a node: of those that are in turn, the largest.
@@ -78,7 +92,7 @@ static uint64_t need_of(const struct demand *ranks, int n, int node, enum pages 
 }
 
 static int check_nodes(const char *root, const struct demand *ranks, int n, enum pages pages,
-                       struct err *err)
+                       double *fits, struct err *err)
 {
     int weights[TARGET_NODES], last = -1;
     for (int i = 0; i < TARGET_NODES; i++)
@@ -89,13 +103,14 @@ static int check_nodes(const char *root, const struct demand *ranks, int n, enum
     }
     for (int node = 0; node <= last; node++) {
         uint64_t need = need_of(ranks, n, node, pages, weights);
-        if (need && memory_check_node(root, node, need, pages, err) < 0)
+        if (need && memory_check_node(root, node, need, pages, n, fits, err) < 0)
             return -1;
     }
     return 0;
 }
 
-int memcheck(const char *root, const struct demand *ranks, int n, enum pages pages, struct err *err)
+int memcheck(const char *root, const struct demand *ranks, int n, enum pages pages, double *fits,
+             struct err *err)
 {
     uint64_t need = 0, turn = 0;
     for (int i = 0; i < n; i++) {
@@ -107,10 +122,10 @@ int memcheck(const char *root, const struct demand *ranks, int n, enum pages pag
             turn = bytes;
     }
     need += turn;
-    int64_t machine = memory_available_bytes(root), group = memory_cgroup_room_bytes(root);
-    if (!memory_check_fits(need, machine))
-        return memory_check_refuse(err, "on this machine", need, machine);
-    if (!memory_check_fits(need, group))
-        return memory_check_refuse(err, "in this cgroup", need, group);
-    return check_nodes(root, ranks, n, pages, err);
+    if (memory_check_limit("on this machine", need, memory_available_bytes(root), n, fits, err) <
+            0 ||
+        memory_check_limit("in this cgroup", need, memory_cgroup_room_bytes(root), n, fits, err) <
+            0)
+        return -1;
+    return check_nodes(root, ranks, n, pages, fits, err);
 }

@@ -23,6 +23,7 @@ struct demand {
 
 // `root` stands before /proc and /sys: "" on this machine, a folder in tests. ERR_NO_MEMORY_NODE
 // says how much is requested, how much there is, and whose limit it is. A number that cannot be
-// read does not refuse.
-int memcheck(const char *root, const struct demand *ranks, int n, enum pages pages,
+// read does not refuse. *fits, if refused: a share of the requested memory that does fit, with what
+// ranks need besides; 0: none is known.
+int memcheck(const char *root, const struct demand *ranks, int n, enum pages pages, double *fits,
              struct err *err);

@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/memory.h"
+#include "base/str.h"
 #include "bench/memory/cache.h"
 #include "model/target.h"
 
@@ -133,11 +134,6 @@ int place_node_count(void)
     return numa_available() >= 0 ? numa_num_configured_nodes() : 1;
 }
 
-int place_node_max(void)
-{
-    return numa_available() >= 0 ? numa_max_node() : 0;
-}
-
 // The kernel binds nothing to a node outside the cpuset: its memory would silently be another's.
 static bool allowed(int node)
 {
@@ -170,10 +166,63 @@ void place_weights(int weights[])
     }
 }
 
+int place_nodes(int *nodes, int most)
+{
+    int n = 0, last = numa_available() >= 0 ? numa_max_node() : 0;
+    for (int node = 0; node <= last && n < most; node++)
+        if (!place_node_fault(node))
+            nodes[n++] = node;
+    return n;
+}
+
+void place_nodes_text(char *out, size_t room)
+{
+    int nodes[TARGETS_MAX];
+    str_from_ids(nodes, place_nodes(nodes, TARGETS_MAX), out, room);
+}
+
+// All that this process may be bound to: the kernel takes those of the cpuset from any mask.
+static int cpus_possible(int **cpus)
+{
+    cpu_set_t *set = CPU_ALLOC(MASK_BITS), *before = CPU_ALLOC(MASK_BITS);
+    size_t size = CPU_ALLOC_SIZE(MASK_BITS);
+    bool known = set && before && sched_getaffinity(0, size, before) == 0;
+    if (known) {
+        memset(set, 0xff, size);
+        sched_setaffinity(0, size, set);
+    }
+    int n = place_cpus(cpus, NULL);
+    if (known)
+        sched_setaffinity(0, size, before);
+    CPU_FREE(set);
+    CPU_FREE(before);
+    return n < 0 ? 0 : n;
+}
+
+int place_refuse_cpu(int cpu, const char *member, const char *option, struct err *err)
+{
+    CLEANUP_MEM int *cpus = NULL;
+    char list[100] = "not known";
+    int n = cpus_possible(&cpus);
+    if (n)
+        str_from_ids(cpus, n, list, sizeof list);
+    return err_set(err, ERR_USAGE, member,
+                   "%sCPU %d is not there, offline or outside the cpuset; CPUs are %s", option, cpu,
+                   list);
+}
+
+static int refuse_bound_node(int node, const char *fault, struct err *err)
+{
+    char list[100];
+    place_nodes_text(list, sizeof list);
+    return err_set(err, ERR_USAGE, "bind", "--bind: node %d %s; nodes with memory are %s", node,
+                   fault, list);
+}
+
 int place_cpu(int cpu, struct err *err)
 {
     if (cpu >= MASK_BITS)
-        return err_set(err, ERR_USAGE, "bind", "--bind: CPU %d is not there", cpu);
+        return place_refuse_cpu(cpu, "bind", "--bind: ", err);
     cpu_set_t *set = CPU_ALLOC(MASK_BITS);
     size_t size = CPU_ALLOC_SIZE(MASK_BITS);
     if (!set)
@@ -182,9 +231,7 @@ int place_cpu(int cpu, struct err *err)
     CPU_SET_S(cpu, size, set);
     int refused = sched_setaffinity(0, size, set);
     CPU_FREE(set);
-    return refused ? err_set(err, ERR_USAGE, "bind",
-                             "--bind: CPU %d is not there, offline or outside the cpuset", cpu)
-                   : 0;
+    return refused ? place_refuse_cpu(cpu, "bind", "--bind: ", err) : 0;
 }
 
 int place_process(int cpu, int node, struct err *err)
@@ -200,7 +247,7 @@ int place_process(int cpu, int node, struct err *err)
     }
     const char *fault = place_node_fault(node);
     if (fault)
-        return err_set(err, ERR_USAGE, "bind", "--bind: node %d %s", node, fault);
+        return refuse_bound_node(node, fault, err);
     mask[node / 64] = 1ul << (node % 64);
     // Some containers refuse; then what was bound is seen in the results, as without.
     set_mempolicy(MPOL_BIND, mask, MASK_BITS);

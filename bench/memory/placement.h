@@ -19,11 +19,20 @@ struct place {
     bool numa;      // the kernel knows nodes
 };
 
+// Of memory that was looked up: the share that was where it has to be, and the node with most of
+// it.
+struct placed {
+    double share;
+    int node; // -1: not known
+};
+
 void place_wanted(struct place *p);
-int place_node_of_cpu(int cpu);       // -1: not known
-int place_node_count(void);           // configured nodes
-int place_node_max(void);             // highest OS number of a node
-bool place_node_has_memory(int node); // that we may have
+int place_node_of_cpu(int cpu); // -1: not known
+int place_node_count(void);     // configured nodes
+// Those with memory that we may have, in order, at most `most`. Returns how many.
+int place_nodes(int *nodes, int most);
+void place_nodes_text(char *out, size_t room); // the same as "0-3,8"
+bool place_node_has_memory(int node);          // that we may have
 // What keeps us from having it: "is not there", "has no memory", "is outside the cpuset"; NULL:
 // nothing does.
 const char *place_node_fault(int node);
@@ -32,6 +41,8 @@ const char *place_node_fault(int node);
 // local allocation. ERR_USAGE on "bind".
 int place_process(int cpu, int node, struct err *err);
 int place_cpu(int cpu, struct err *err); // the CPU alone
+// ERR_USAGE on `member`: the CPU is not there, and which are. `option` begins the text: "--bind: ".
+int place_refuse_cpu(int cpu, const char *member, const char *option, struct err *err);
 // The CPUs of the affinity mask, in order, into *cpus, which the caller frees. Returns how many.
 int place_cpus(int **cpus, struct err *err);
 

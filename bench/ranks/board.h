@@ -45,6 +45,7 @@ struct slot {
     double stolen_share;                   // of the measuring time, by the host
     double huge_share;                     // of the cell's memory, on huge pages
     bool behind;             // of rank 0: the budget leaves no time for more of this cell
+    uint64_t ends_ns;        // of rank 0: the time limit; 0: none
     struct spans spans;      // when it was chasing
     struct cycle_seen cycle; // of the core, at each repetition
     struct guard_total lost; // of all samples
@@ -78,7 +79,8 @@ struct board {
     _Atomic int fault_taken, fault_posted;
     int fault_agreed; // written by the last to arrive, read by all after the barrier
     int fault_rank;
-    struct err fault; // the first error of any rank
+    struct err fault;   // the first error of any rank
+    int64_t pairs_most; // rank 0's before a meeting: fewer pairs than the spec says; 0: as it says
     _Atomic int stop_posted;
     bool stop_agreed; // as fault_agreed
     struct slot slot[];

@@ -119,7 +119,10 @@ static const struct comm_ops *load_mpi(struct err *err)
 static const struct comm_ops *comm_choose(const struct comm_start *start, struct err *err)
 {
     if (comm_uses_mpi() && start->ranks) {
-        err_set(err, ERR_USAGE, "np", "--np contradicts the launcher that has started this rank");
+        err_set(err, ERR_USAGE, "np",
+                "--np=%d is for ranks without MPI, but an MPI launcher has started this one: leave "
+                "it out",
+                start->ranks);
         return NULL;
     }
     if (comm_uses_mpi())

@@ -18,13 +18,6 @@
 #include "bench/ranks/comm.h"
 #include "bench/ranks/life.h"
 
-static int comm_processes_crowded(struct err *err, const char *member, const char *what, int n)
-{
-    return err_set(err, ERR_USAGE, member,
-                   "--%s: %s %d: ranks would take turns there; --oversubscribe if that is meant",
-                   member, what, n);
-}
-
 // Ranks that share a CPU measure each other's time slices: only where that is requested.
 static int comm_processes_check_room(const struct comm_start *start, const struct binding *list,
                                      struct err *err)
@@ -34,11 +27,19 @@ static int comm_processes_check_room(const struct comm_start *start, const struc
         return 0;
     place_wanted(&all);
     if (!*start->bind && start->ranks > all.cpus)
-        return comm_processes_crowded(err, "np", "more ranks than CPUs, which are", all.cpus);
+        return err_set(
+            err, ERR_USAGE, "np",
+            "--np=%d: more ranks than the CPUs of this process, %d: ranks would take turns "
+            "there. Give --np=%d at most, or --oversubscribe",
+            start->ranks, all.cpus, all.cpus);
     for (int i = 0; *start->bind && i < start->ranks; i++)
         for (int k = 0; k < i && list[i].cpu >= 0; k++)
             if (list[k].cpu == list[i].cpu)
-                return comm_processes_crowded(err, "bind", "two ranks on CPU", list[i].cpu);
+                return err_set(
+                    err, ERR_USAGE, "bind",
+                    "--bind: ranks %d and %d are on CPU %d: they would take turns there. "
+                    "Give each a CPU of its own, or --oversubscribe",
+                    k, i, list[i].cpu);
     return 0;
 }
 

@@ -10,6 +10,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "bench/memory/placement.h"
+
 struct member {
     struct team *team;
     pthread_t thread;
@@ -69,6 +71,8 @@ static int member_start(struct member *m, struct err *err)
         rc = pthread_create(&m->thread, &attr, member_main, m);
     pthread_attr_destroy(&attr);
     CPU_FREE(set);
+    if (rc == EINVAL)
+        return place_refuse_cpu(m->cpu, "load_cpus", "", err);
     errno = rc;
     return rc ? err_sys(err, "cannot start a thread on CPU %d", m->cpu) : 0;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warming up. A chain is built around the caches, so it starts cold. Below four last-level caches a
-// whole lap is walked, which ends in the steady state whatever the cache replaces. From there on a
+// Warming up. A chain is built around the caches, so it starts cold. Below four last-level caches
+// it is a whole lap, which ends in the steady state whatever the cache replaces. From there on a
 // visit walks less than a lap: no link is met twice, and a hit is only a line that came with its
 // neighbour. These are at most half of the cache; links that fill it make them as many as they get,
-// less where they are too few to matter. They are the links before the one where the walk begins,
-// loaded in their order, so that the caches are as if it had come from there. Walked, one load
-// waiting for the other, they took half of the time of a matrix. (A lap is walked: a chain that
-// just fits a cache was found there more often when it had been loaded so fast.) Nothing depends on
+// less where they are too few to matter. Those links are loaded, several at once: they are the ones
+// before the one where the walk begins, in their order, so that the caches are as if it had come
+// from there. Walked, one load waiting for the other, they took half of the time of a matrix. Of a
+// lap as many as fill the last-level cache are walked, and those before are loaded: a chain that
+// just fits a cache was found there more often when it had been loaded so fast. Nothing depends on
 // the time that a cell may take, so quick and default measure the same. At least WARM_NS in all, in
 // which a clock reaches its speed.
 #include "bench/session/chaser.h"
@@ -71,21 +72,21 @@ void chaser_build(struct chaser *c, const struct arena *a, uint64_t bytes, int64
     sampler_start(&c->sampler, chain_link(&c->chain, perm_at(&c->chain.order, 0)));
 }
 
-uint64_t chaser_warm_links(const struct session *s, uint64_t links)
+struct warm_links chaser_warm_links(const struct session *s, uint64_t links)
 {
     uint64_t lines = s->cache.llc_bytes / s->cache.line_bytes, spared = links / CHASE_SPARED;
+    if (links < lines)
+        return (struct warm_links){.walked = links};
     if (links < CHASE_WHOLE_LLC * lines)
-        return links;
-    return lines > spared ? lines - spared : 0;
+        return (struct warm_links){links - lines, lines};
+    return (struct warm_links){lines > spared ? lines - spared : 0, WARM_CHUNK};
 }
 
 void chaser_fill_caches(struct chaser *c)
 {
-    uint64_t links = c->chain.links, n = chaser_warm_links(c->session, links);
-    bool lap = n == links;
-    if (!lap)
-        chain_load_before(&c->chain, c->sampler.at, n);
-    sampler_warm(&c->sampler, lap ? n : WARM_CHUNK, 0);
+    struct warm_links n = chaser_warm_links(c->session, c->chain.links);
+    chain_load_before(&c->chain, c->sampler.at, n.loaded);
+    sampler_warm(&c->sampler, n.walked, 0);
 }
 
 void chaser_warm(struct chaser *c)
@@ -102,8 +103,8 @@ void chaser_warm(struct chaser *c)
 double chaser_guess_ms(const struct session *s, uint64_t bytes)
 {
     static const double build_bytes_per_ms = 10e6, hop_ms = 80e-6, together = 0.1; // typical
-    uint64_t links = bytes / s->cache.line_bytes, warm = chaser_warm_links(s, links);
-    double warm_ms = (double)warm * hop_ms * (warm == links ? 1 : together);
+    struct warm_links n = chaser_warm_links(s, bytes / s->cache.line_bytes);
+    double warm_ms = ((double)n.walked + (double)n.loaded * together) * hop_ms;
     double visit_ms = (double)s->spec->cell_ms / (double)s->spec->visits;
     return (double)bytes / build_bytes_per_ms + fmax(warm_ms, WARM_NS / 1e6) + visit_ms;
 }

@@ -28,8 +28,12 @@ void chaser_build(struct chaser *c, const struct arena *a, uint64_t bytes, int64
 void chaser_warm(struct chaser *c); // see the top of chaser.c
 // Its first part: the caches have what the walk to here would have left in them.
 void chaser_fill_caches(struct chaser *c);
-// How many links that takes: all, or fewer than there are.
-uint64_t chaser_warm_links(const struct session *s, uint64_t links);
+// How many links of a chain that takes: first those that are loaded, several at once, then those
+// that are walked, one load waiting for the other.
+struct warm_links {
+    uint64_t loaded, walked;
+};
+struct warm_links chaser_warm_links(const struct session *s, uint64_t links);
 // What a visit of one rank may take: building, warming up, sampling.
 double chaser_guess_ms(const struct session *s, uint64_t bytes);
 void chaser_sample(struct chaser *c); // until the visit is done

@@ -33,8 +33,9 @@ static const struct param own[] = {
      .min = 0,
      .max = SPEC_RANKS_MAX,
      .def = "0",
-     .help = "Start this many ranks without MPI."},
+     .help = "Start this many ranks without MPI. Default: no ranks but this one."},
     {.name = "bind",
+     .filled = true,
      .kind = PARAM_TEXT,
      .offset = AT(bind),
      .room = ROOM(bind),
@@ -73,6 +74,7 @@ static const struct param own[] = {
      .def = "false",
      .help = "Print everything as JSON instead of the table."},
     {.name = "channel",
+     .filled = true,
      .kind = PARAM_TEXT,
      .offset = AT(channel),
      .room = ROOM(channel),
@@ -126,10 +128,12 @@ static const struct param own[] = {
 };
 const struct param_table options_own = {own, COUNT_OF(own)};
 
-static bool mode_given(const struct options *o)
+// `option` with its dashes, whatever its value.
+static bool option_given(const struct options *o, const char *option)
 {
+    size_t n = strlen(option);
     for (int i = 1; i < o->argc; i++)
-        if (str_starts(o->argv[i], "--mode"))
+        if (str_starts(o->argv[i], option) && (!o->argv[i][n] || o->argv[i][n] == '='))
             return true;
     return false;
 }
@@ -151,10 +155,12 @@ static int options_settle(struct options *o, struct err *err)
     o->format = o->csv ? FORMAT_CSV : o->json ? FORMAT_JSON : FORMAT_TABLE;
     if (o->serial && !spec_param(&o->spec, "mode"))
         return err_set(err, ERR_USAGE, "serial", "--serial belongs to the latency benchmark");
-    if (o->serial && mode_given(o) && o->spec.mode != MODE_SERIAL)
+    if (o->serial && option_given(o, "--mode") && o->spec.mode != MODE_SERIAL)
         return err_set(err, ERR_USAGE, "serial", "--serial contradicts another --mode");
     if (o->serial)
         o->spec.mode = MODE_SERIAL;
+    if (!o->ranks && option_given(o, "--np"))
+        return err_set(err, ERR_USAGE, "np", "--np: must be from 1 to %d, got 0", SPEC_RANKS_MAX);
     if (*o->bind && !o->ranks && !comm_uses_mpi())
         return err_set(err, ERR_USAGE, "bind", "--bind needs --np, or a launcher of MPI");
     if (*o->numactl && (!*o->bind || o->ranks))
@@ -177,12 +183,57 @@ static int no_benchmark(const char *word, struct err *err)
     return err_set(err, ERR_USAGE, "", "\"%.40s\" is not a benchmark (there are: %s)", word, names);
 }
 
+// Options of other programs that start ranks, and what they are called here.
+static const struct {
+    const char *theirs, *ours;
+} renamed[] = {
+    {"cpus", "bind"}, {"cpu-bind", "bind"},    {"ranks", "np"},      {"ntasks", "np"},
+    {"n", "np"},      {"timeout", "deadline"}, {"time", "deadline"}, {"run-timeout", "deadline"},
+};
+
+// The benchmarks that have the option, "latency, pagefault"; "" without one.
+static const char *have_option(const char *option, char *out, size_t room)
+{
+    *out = '\0';
+    for (int i = 0; i < BENCHMARKS; i++) {
+        size_t used = strlen(out);
+        if (param_find_option(&benchmarks[i].params, option))
+            snprintf(out + used, room - used, "%s%s", used ? ", " : "", benchmarks[i].name);
+    }
+    return out;
+}
+
+// What no table of this benchmark has may be another benchmark's or another program's.
+static int options_refuse_other(void *context, const char *option, const char *value,
+                                struct err *err)
+{
+    const struct options *o = context;
+    char names[120];
+    (void)value;
+    if (*have_option(option, names, sizeof names))
+        return err_set(err, ERR_USAGE, option, "--%s is no option of %s, but of %s (see --help)",
+                       option, benchmarks[o->spec.benchmark].name, names);
+    for (size_t i = 0; i < COUNT_OF(renamed); i++)
+        if (strcmp(option, renamed[i].theirs) == 0)
+            return err_set(err, ERR_USAGE, option,
+                           "unknown option --%s; numa_bench has --%s instead (see --help)", option,
+                           renamed[i].ours);
+    if (param_find_option(&spec_common, option))
+        return err_set(err, ERR_USAGE, option,
+                       "--%s is an option of numaprobe run, not of numa_bench (see --help)",
+                       option);
+    return 0;
+}
+
 // From the defaults on: what the words from *next say.
 static int options_read_words(struct options *o, const struct benchmark *b, bool quick, int *next,
                               struct err *err)
 {
     const struct param_target targets[] = {{&b->params, &o->spec}, {&options_own, o}};
-    struct param_args args = {.targets = targets, .n_targets = COUNT_OF(targets)};
+    struct param_args args = {.targets = targets,
+                              .n_targets = COUNT_OF(targets),
+                              .other = options_refuse_other,
+                              .context = o};
     spec_init(&o->spec, (enum benchmark_id)(b - benchmarks));
     param_defaults(&options_own, o);
     if (quick)
@@ -207,7 +258,10 @@ static int session_options_parse(struct options *o, int argc, char **argv, struc
         (o->quick && options_read_words(o, b, true, &again, err) < 0))
         return -1;
     if (next < argc)
-        return err_set(err, ERR_USAGE, "", "\"%.40s\" is not an option (see --help)", argv[next]);
+        return err_set(err, ERR_USAGE, "", "\"%.40s\" is not an option%s (see --help)", argv[next],
+                       argv[next][0] == '-' && argv[next][1] != '-'
+                           ? "; options begin with two dashes, such as --np=2"
+                           : "");
     return o->help || o->version ? 0 : options_settle(o, err);
 }
 

@@ -127,6 +127,12 @@ int emit_condition(struct emit *e, const struct condition *c, struct err *err)
     return output_put(e, &r, err);
 }
 
+int emit_pairs(struct emit *e, int64_t most, struct err *err)
+{
+    const struct record r = {.kind = RECORD_PAIRS, .pairs = {most}};
+    return output_put(e, &r, err);
+}
+
 static void output_gather(struct emit *e, const struct board *b)
 {
     for (int i = 0; i < e->ranks; i++) {
@@ -177,7 +183,7 @@ void emit_failure(struct emit *e, const struct err *why)
     life_said_all();
     if (e->fd >= 0)
         output_put(e, &r, NULL);
-    print_failure(why, stderr);
+    print_failure(e->options, why, stderr);
 }
 
 void emit_fini(struct emit *e)

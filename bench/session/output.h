@@ -17,6 +17,7 @@ int emit_progress(struct emit *e, enum phase phase, int64_t done, int64_t total,
                   struct err *err);
 int emit_cell(struct emit *e, const char *matrix, int row, int col, const struct cell *c,
               struct err *err);
+int emit_pairs(struct emit *e, int64_t most, struct err *err); // fewer than planned
 int emit_condition(struct emit *e, const struct condition *c, struct err *err);
 // Ranks, phases and the end record; by hand the results.
 int emit_end(struct emit *e, const struct board *b, struct err *err);

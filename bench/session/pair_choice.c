@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes: in pass p, member i of a group meets member i + p of each other group, so that no pair is
 // listed twice and each pass is balanced. The first pass may be too large; then every k-th of its
-// pairs is taken, others at each two groups.
+// pairs is taken, others at each two groups. Small groups have fewer than k; then it is each k-th
+// of the pairs of all groups, so that there is room for pairs inside of each.
 #include "bench/session/pair_choice.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
+#include "bench/kernels/golden_step.h"
 
 struct choice {
-    const int *core; // borrowed
     int ranks, most, n_groups, largest;
     int *member, *begin; // the ranks, group by group; owned
     int (*pairs)[2];     // in the order of choosing; owned
     int n;
+    int64_t offered; // pairs of groups that have few
 };
 
 static void choice_fini(struct choice *c)
@@ -81,12 +82,20 @@ static int choice_pass_size(const struct choice *c, int pass)
     return n;
 }
 
+// Of groups that have fewer pairs than that, one of every so many over all groups: each time
+// another one, so that it is not always the same member of a group.
+static bool choice_is_due(struct choice *c, int every)
+{
+    int64_t at = c->offered++, turn = at / every;
+    return at % every == turn * (int64_t)golden_step((uint64_t)every) % every;
+}
+
 static void choice_add_groups(struct choice *c, int a, int b, int pass, int every, int turn)
 {
     int small = choice_size(c, a) <= choice_size(c, b) ? a : b, large = small == a ? b : a;
     int n = choice_between(c, a, b, pass), room = choice_size(c, large);
     for (int i = 0; i < n; i++)
-        if ((i + turn) % every == 0 || n < every)
+        if (n < every ? choice_is_due(c, every) : (i + turn) % every == 0)
             choice_add(c, c->member[c->begin[small] + i],
                        c->member[c->begin[large] + (i + pass) % room]);
 }
@@ -131,71 +140,12 @@ static void choice_passes(struct choice *c)
     }
 }
 
-// --- Rounds --------------------------------------------------------------------------------------
-
-// Cores by number from 0; what is not known is not shared.
-static int choice_cores(const struct choice *c, int *of)
-{
-    int n = 0;
-    for (int i = 0; i < c->ranks; i++) {
-        int k = 0;
-        while (k < i && (c->core[i] < 0 || c->core[k] != c->core[i]))
-            k++;
-        of[i] = k < i ? of[k] : n++;
-    }
-    return n;
-}
-
-// The first round in which the cores of each pair are free.
-static int choice_pack(const struct choice *c, int *round, struct err *err)
-{
-    CLEANUP_MEM int *of = calloc((size_t)c->ranks + 1, sizeof *of);
-    int cores = of ? choice_cores(c, of) : 0, n_rounds = 0;
-    CLEANUP_MEM bool *busy = calloc((size_t)(c->n + 1) * (size_t)(cores + 1), sizeof *busy);
-    if (!of || !busy)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d pairs", c->n);
-    for (int p = 0; p < c->n; p++) {
-        int a = of[c->pairs[p][0]], b = of[c->pairs[p][1]], k = 0;
-        while (busy[(size_t)k * cores + a] || busy[(size_t)k * cores + b])
-            k++;
-        busy[(size_t)k * cores + a] = busy[(size_t)k * cores + b] = true;
-        round[p] = k;
-        n_rounds = k >= n_rounds ? k + 1 : n_rounds;
-    }
-    return n_rounds;
-}
-
-static int choice_to_rounds(struct pair_rounds *r, const struct choice *c, struct err *err)
-{
-    CLEANUP_MEM int *round = calloc((size_t)c->n + 1, sizeof *round);
-    int n_rounds = round ? choice_pack(c, round, err)
-                         : err_set(err, ERR_NO_MEMORY, "", "no memory for %d pairs", c->n);
-    if (n_rounds < 0)
-        return -1;
-    *r = (struct pair_rounds){.n_rounds = n_rounds};
-    r->pairs = calloc((size_t)c->n + 1, sizeof *r->pairs);
-    r->begin = calloc((size_t)n_rounds + 2, sizeof *r->begin);
-    if (!r->pairs || !r->begin) {
-        pair_rounds_fini(r);
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d pairs", c->n);
-    }
-    for (int k = 0; k < n_rounds; k++) {
-        for (int p = 0; p < c->n; p++)
-            if (round[p] == k)
-                memcpy(r->pairs[r->n_pairs++], c->pairs[p], sizeof c->pairs[p]);
-        r->begin[k + 1] = r->n_pairs;
-        int width = r->begin[k + 1] - r->begin[k];
-        r->widest = width > r->widest ? width : r->widest;
-    }
-    return 0;
-}
-
 int pair_choice_make(struct pair_rounds *r, const int *group, const int *core, int ranks, int most,
                      struct err *err)
 {
-    struct choice c CLEANUP(choice_fini) = {.core = core};
+    struct choice c CLEANUP(choice_fini) = {0};
     if (choice_init(&c, group, ranks, most, err) < 0)
         return -1;
     choice_passes(&c);
-    return choice_to_rounds(r, &c, err);
+    return pair_rounds_pack(r, (const int(*)[2])c.pairs, c.n, core, ranks, err);
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -146,6 +147,94 @@ int pair_rounds_list(struct pair_rounds *r, const int (*pairs)[2], int n, struct
         rounds_add(r, pairs[i][0], pairs[i][1]);
         round_end(r);
     }
+    return 0;
+}
+
+// --- Packed --------------------------------------------------------------------------------------
+
+struct packing {
+    int *of, n;     // the domain of each rank, numbered from 0, and how many there are; owned
+    int *free_from; // of each domain, the first round that it has no pair in; owned
+    bool *busy;     // [round][domain]; owned
+};
+
+static void packing_fini(struct packing *p)
+{
+    free(p->of);
+    free(p->free_from);
+    free(p->busy);
+}
+
+static void packing_number(struct packing *p, const int *domain, int ranks)
+{
+    for (int i = 0; i < ranks; i++) {
+        int k = 0;
+        while (k < i && (domain[i] < 0 || domain[k] != domain[i]))
+            k++;
+        p->of[i] = k < i ? p->of[k] : p->n++;
+    }
+}
+
+// The first free round is below the pairs that the two domains have together.
+static int packing_most_rounds(const struct packing *p, const int (*pairs)[2], int n, int *of_each)
+{
+    int most = 0;
+    for (int i = 0; i < n; i++)
+        for (int end = 0; end < 2; end++) {
+            int count = ++of_each[p->of[pairs[i][end]]];
+            most = count > most ? count : most;
+        }
+    return 2 * most;
+}
+
+static int packing_init(struct packing *p, const int (*pairs)[2], int n, const int *domain,
+                        int ranks, struct err *err)
+{
+    CLEANUP_MEM int *of_each = calloc((size_t)ranks + 1, sizeof *of_each);
+    p->of = calloc((size_t)ranks + 1, sizeof *p->of);
+    p->free_from = calloc((size_t)ranks + 1, sizeof *p->free_from);
+    if (of_each && p->of && p->free_from) {
+        packing_number(p, domain, ranks);
+        int rounds = packing_most_rounds(p, pairs, n, of_each);
+        p->busy = calloc((size_t)(rounds + 1) * (size_t)(p->n + 1), sizeof *p->busy);
+    }
+    return p->busy ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for %d pairs", n);
+}
+
+static int packing_take(struct packing *p, int a, int b)
+{
+    int k = p->free_from[a] > p->free_from[b] ? p->free_from[a] : p->free_from[b];
+    while (p->busy[(size_t)k * p->n + a] || p->busy[(size_t)k * p->n + b])
+        k++;
+    p->busy[(size_t)k * p->n + a] = p->busy[(size_t)k * p->n + b] = true;
+    while (p->busy[(size_t)p->free_from[a] * p->n + a])
+        p->free_from[a]++;
+    while (p->busy[(size_t)p->free_from[b] * p->n + b])
+        p->free_from[b]++;
+    return k;
+}
+
+int pair_rounds_pack(struct pair_rounds *r, const int (*pairs)[2], int n, const int *domain,
+                     int ranks, struct err *err)
+{
+    struct packing p CLEANUP(packing_fini) = {0};
+    CLEANUP_MEM int *round = calloc((size_t)n + 1, sizeof *round);
+    CLEANUP_MEM int *width = calloc((size_t)n + 1, sizeof *width);
+    if (!round || !width)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d pairs", n);
+    if (packing_init(&p, pairs, n, domain, ranks, err) < 0 || rounds_room(r, n, err) < 0)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        int k = round[i] = packing_take(&p, p.of[pairs[i][0]], p.of[pairs[i][1]]);
+        r->n_rounds = k >= r->n_rounds ? k + 1 : r->n_rounds;
+        r->widest = ++width[k] > r->widest ? width[k] : r->widest;
+    }
+    for (int k = 0; k < r->n_rounds; k++) {
+        r->begin[k + 1] = r->begin[k] + width[k];
+        width[k] = r->begin[k]; // from here on the place of its next pair
+    }
+    for (r->n_pairs = 0; r->n_pairs < n; r->n_pairs++)
+        memcpy(r->pairs[width[round[r->n_pairs]]++], pairs[r->n_pairs], sizeof *pairs);
     return 0;
 }
 

@@ -17,6 +17,10 @@ struct pair_rounds {
 int pair_rounds_all(struct pair_rounds *r, const int *domain, int ranks, struct err *err);
 // The pairs given, in their order, one a round.
 int pair_rounds_list(struct pair_rounds *r, const int (*pairs)[2], int n, struct err *err);
+// The pairs given, each in the first round in which the domains of both its ranks are free; so a
+// round has its pairs in the order given. A domain below 0 is shared with no other rank.
+int pair_rounds_pack(struct pair_rounds *r, const int (*pairs)[2], int n, const int *domain,
+                     int ranks, struct err *err);
 void pair_rounds_fini(struct pair_rounds *r);
 
 int pair_rounds_of(const struct pair_rounds *r, int pair);     // the round that has it

@@ -9,12 +9,13 @@
 
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
-#include "bench/session/pair_rounds.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "bench/session/pair_order.h"
 #include "bench/session/pairs.h"
 #include "model/method.h"
 
 enum {
-    PATIENCE = 4,    // times the samples requested, while too many are disturbed
     STAGES_MAX = 48, // sizes of messages
     CLOCK_TURNS = 8, // of a rank: its clock is read after each; there may be thousands
 };
@@ -43,7 +44,7 @@ static int pair_clean(const struct session *s, const struct turn *turn, int n)
 
 int pair_samples(const struct session *s, const struct turn *turn, int n, int wanted)
 {
-    int most = wanted < SLOT_FLAGS / PATIENCE ? PATIENCE * wanted : SLOT_FLAGS;
+    int most = wanted < SLOT_FLAGS / PAIR_PATIENCE ? PAIR_PATIENCE * wanted : SLOT_FLAGS;
     int more = wanted - pair_clean(s, turn, n);
     return n + more < most ? n + more : most;
 }
@@ -75,6 +76,8 @@ struct lead {
     struct session *s;
     const struct pair_work *work;
     struct pair_rounds rounds[LEVELS]; // made when needed; owned
+    enum level levels[STAGES_MAX];     // of each stage
+    double turn_s[STAGES_MAX];         // of each stage: the slowest control pair alone; 0: none
     double done, whole, told;          // progress
     int64_t called;                    // rounds, each once a visit
 };
@@ -91,6 +94,18 @@ static int lead_domain(const struct lead *l, enum level level, int rank)
     return level == LEVEL_ALL ? p->core : level == LEVEL_LLC ? p->llc : 0;
 }
 
+// Some of all pairs: first one of each class.
+static int lead_choose_pairs(struct lead *l, struct pair_rounds *r, const int *domain,
+                             struct err *err)
+{
+    CLEANUP_MEM int(*first)[2] = NULL;
+    int n = 0;
+    return pair_list(l->s, "classes", &first, &n, err) < 0
+               ? -1
+               : pair_order_make(r, (const int(*)[2])first, n, domain, session_ranks(l->s),
+                                 (int)l->s->spec->pairs_most, err);
+}
+
 static int lead_make_rounds(struct lead *l, enum level level, struct err *err)
 {
     int domain[SPEC_RANKS_MAX], ranks = session_ranks(l->s);
@@ -100,7 +115,9 @@ static int lead_make_rounds(struct lead *l, enum level level, struct err *err)
     if (l->work->pairs)
         return pair_rounds_list(r, l->work->pairs, l->work->n_pairs, err);
     for (int i = 0; i < ranks; i++)
-        domain[i] = lead_domain(l, level, i);
+        domain[i] = 1 + lead_domain(l, level, i); // all that are not known are one
+    if (pairs_chosen(l->s))
+        return lead_choose_pairs(l, r, domain, err);
     return pair_rounds_all(r, domain, ranks, err);
 }
 
@@ -190,21 +207,32 @@ static void control_take(const struct lead *l, int rank, double values[][CONTROL
         values[cell][i] = l->s->board->slot[rank].cells[cell].v[CELL_MEDIAN];
 }
 
+static int control_alone(struct lead *l, const struct pair_rounds *r, int pair, int stage,
+                         double *took_s)
+{
+    uint64_t begin = clock_mono_ns();
+    int outcome = call_pairs(l, &r->pairs[pair], 1, stage, VISIT_CONTROL);
+    *took_s = session_ms_since(begin) / 1e3;
+    return outcome;
+}
+
 // One control pair, alone and with the others of its round in turns.
 static int control_measure(struct lead *l, const struct pair_rounds *r, int pair, int stage,
                            struct control *worst)
 {
     struct control_values v;
+    double took_s[CONTROL_REPEATS];
     int round = pair_rounds_of(r, pair), width = pair_rounds_width(r, round);
     const int *ends = r->pairs[pair];
     for (int i = 0; i < CONTROL_REPEATS; i++) {
-        if (call_pairs(l, &r->pairs[pair], 1, stage, VISIT_CONTROL) < 0)
+        if (control_alone(l, r, pair, stage, &took_s[i]) < 0)
             return -1;
         control_take(l, ends[0], v.alone, i);
         if (call_pairs(l, r->pairs + r->begin[round], width, stage, VISIT_CONTROL) < 0)
             return -1;
         control_take(l, ends[0], v.with_others, i);
     }
+    l->turn_s[stage] = fmax(l->turn_s[stage], middle_of(took_s, CONTROL_REPEATS));
     for (int cell = 0; cell < l->work->n_cells; cell++) {
         double alone = middle_of(v.alone[cell], CONTROL_REPEATS);
         double with_others = middle_of(v.with_others[cell], CONTROL_REPEATS);
@@ -217,14 +245,42 @@ static int control_measure(struct lead *l, const struct pair_rounds *r, int pair
     return 0;
 }
 
+static double budget_left_s(const struct session *s)
+{
+    uint64_t now = clock_mono_ns();
+    return s->limit.budget_ns > now ? (double)(s->limit.budget_ns - now) / 1e9 : 0;
+}
+
+// Of one turn of each, before they are measured: the time of all of them would be no part of a
+// budget that other pairs can spare. 1: they fit; 0: they do not; -1: failed.
+static int controls_fit(struct lead *l, const struct pair_rounds *r, const int *pairs, int n,
+                        int stage)
+{
+    static const double spared = 0.25;
+    double left = spared * budget_left_s(l->s), all = 0, took;
+    if (!l->s->limit.budget_ns)
+        return 1;
+    for (int i = 0; i < n && all <= left; i++) {
+        if (control_alone(l, r, pairs[i], stage, &took) < 0)
+            return -1;
+        l->turn_s[stage] = fmax(l->turn_s[stage], took);
+        all += 2 * CONTROL_REPEATS * took;
+    }
+    return all <= left;
+}
+
 static int control_note(struct lead *l, enum level level, const struct control *c, bool requested,
                         struct err *err)
 {
     char many[64] = "one pair at a time";
     const struct shape *shape = &l->work->shapes[c->shape];
-    if (level != LEVEL_ONE)
+    if (l->rounds[level].widest > 1)
         snprintf(many, sizeof many, "up to %d pairs at a time%s", l->rounds[level].widest,
                  requested ? ", as requested" : "");
+    if (!c->others)
+        return session_note(l->s, err, CONDITION_CONCURRENT_PAIRS, -1,
+                            "%s: %s; control pairs would take too much of the budget of %lld s",
+                            shape->name, many, (long long)l->s->spec->budget_s);
     return session_note(l->s, err, CONDITION_CONCURRENT_PAIRS, -1,
                         "%s: %s; control pair %d-%d: %.4g %s alone, %.4g %s while %d other pairs "
                         "were measured (%+.1f %%, limit %.0f %%)",
@@ -232,22 +288,28 @@ static int control_note(struct lead *l, enum level level, const struct control *
                         c->with_others, shape->unit, c->others, 100 * c->cost, 100 * COST_LIMIT);
 }
 
-// 1: pairs of this level do not disturb each other; 0: they do; -1: failed.
+// 1: pairs of this level do not disturb each other; 0: they do, or it is not known; -1: failed.
 static int level_holds(struct lead *l, enum level level, int stage, struct control *worst,
                        struct err *err)
 {
     int pairs[PAIR_CLASSES];
     if (lead_make_rounds(l, level, err) < 0)
         return -1;
-    *worst = (struct control){0};
     int n = control_pairs(l, &l->rounds[level], pairs);
+    if (!n)
+        return 1; // one pair at a time: what the level before it showed is the reason
+    *worst = (struct control){.shape = stage * l->work->n_cells};
+    int fit = controls_fit(l, &l->rounds[level], pairs, n, stage);
+    if (fit <= 0)
+        return fit;
+    l->turn_s[stage] = 0; // that was the first turn of each
     for (int i = 0; i < n; i++)
         if (control_measure(l, &l->rounds[level], pairs[i], stage, worst) < 0)
             return -1;
     return fabs(worst->cost) < COST_LIMIT;
 }
 
-// The level for a stage, or -1. Where a level has one pair a round there is nothing to control.
+// Where a level has one pair a round there is nothing to control.
 static int choose_level(struct lead *l, int stage, struct err *err)
 {
     static const enum level wanted[] = {[CONCURRENT_PAIRS_AUTO] = LEVEL_ALL,
@@ -256,28 +318,78 @@ static int choose_level(struct lead *l, int stage, struct err *err)
                                         [CONCURRENT_PAIRS_ALL] = LEVEL_ALL};
     int choice = l->s->spec->concurrent_pairs, level = wanted[choice];
     bool fixed = choice != CONCURRENT_PAIRS_AUTO;
-    struct control worst = {0};
+    struct control worst = {.shape = -1}; // nothing to control
     if (l->work->pairs)
         level = LEVEL_ONE;
-    for (; level < LEVEL_ONE; level++) {
+    // The next level has control pairs too: where there is no time for these, there is none for
+    // them.
+    for (; level < LEVEL_ONE; level = worst.others ? level + 1 : LEVEL_ONE) {
         int holds = level_holds(l, (enum level)level, stage, &worst, err);
         if (holds < 0)
             return -1;
         if (holds || fixed)
             break;
     }
-    if (lead_make_rounds(l, (enum level)level, err) < 0 ||
-        (worst.others && control_note(l, (enum level)level, &worst, fixed, err) < 0))
+    l->levels[stage] = (enum level)level;
+    if (lead_make_rounds(l, l->levels[stage], err) < 0)
         return -1;
-    return level;
+    return worst.shape >= 0 ? control_note(l, l->levels[stage], &worst, fixed, err) : 0;
+}
+
+// --- Rank 0: pairs for which a budget has room ---------------------------------------------------
+
+// One visit of all pairs, by what control pairs took; 0: there were none.
+static double visit_s(const struct lead *l)
+{
+    double sum = 0;
+    for (int stage = 0; stage < l->work->n_stages; stage++)
+        sum += l->turn_s[stage] * l->rounds[l->levels[stage]].n_rounds;
+    return sum;
+}
+
+// A pair has the visits of the least effort at least, or as many as were requested.
+static double least_visits(const struct session *s)
+{
+    struct spec quick = *s->spec;
+    spec_quick(&quick);
+    return (double)(quick.visits < s->spec->visits ? quick.visits : s->spec->visits);
+}
+
+static int note_fewer(struct lead *l, int64_t most, int64_t planned, double visit, struct err *err)
+{
+    int64_t ranks = session_ranks(l->s);
+    if (emit_pairs(l->s->emit, most, err) < 0)
+        return -1;
+    return session_note(l->s, err, CONDITION_BUDGET, -1,
+                        "%lld of %lld pairs were measured: a visit of %lld takes %.3g s, by what "
+                        "control pairs took, and the budget of %lld s has no room for so many",
+                        (long long)most, (long long)(ranks * (ranks - 1) / 2), (long long)planned,
+                        visit, (long long)l->s->spec->budget_s);
+}
+
+// The estimate of the plan counts with company, and cannot know what the control pairs show.
+static int choose_fewer(struct lead *l, struct err *err)
+{
+    struct session *s = l->s;
+    int64_t planned = l->rounds[l->levels[0]].n_pairs, least = spec_fewest_pairs(session_ranks(s));
+    double visit = visit_s(l);
+    if (!s->limit.budget_ns || l->work->pairs)
+        return 0;
+    int64_t most = pairs_that_fit(planned, least, visit, least_visits(s), budget_left_s(s));
+    if (most == planned)
+        return 0;
+    s->board->pairs_most = most;
+    for (int i = 0; i < LEVELS; i++)
+        pair_rounds_fini(&l->rounds[i]);
+    return note_fewer(l, most, planned, visit, err);
 }
 
 // --- The whole -----------------------------------------------------------------------------------
 
-static int lead_visit(struct lead *l, const int *levels, int visit, struct err *err)
+static int lead_visit(struct lead *l, int visit, struct err *err)
 {
     for (int stage = 0; stage < l->work->n_stages; stage++) {
-        const struct pair_rounds *r = &l->rounds[levels[stage]];
+        const struct pair_rounds *r = &l->rounds[l->levels[stage]];
         for (int round = 0; round < r->n_rounds && !session_must_stop(l->s); round++) {
             if (lead_round(l, r, round, stage, visit, err) < 0)
                 return -1;
@@ -288,14 +400,14 @@ static int lead_visit(struct lead *l, const int *levels, int visit, struct err *
 }
 
 // The time limit ended the visits: reports the rounds that had at least one, but not the last.
-static int lead_sum_up(struct lead *l, const int *levels, struct err *err)
+static int lead_sum_up(struct lead *l, struct err *err)
 {
     int64_t at = 0, of_visit = 0;
     for (int stage = 0; stage < l->work->n_stages; stage++)
-        of_visit += l->rounds[levels[stage]].n_rounds;
+        of_visit += l->rounds[l->levels[stage]].n_rounds;
     int64_t reported = l->called - of_visit * (l->work->visits - 1);
     for (int stage = 0; stage < l->work->n_stages; stage++) {
-        const struct pair_rounds *r = &l->rounds[levels[stage]];
+        const struct pair_rounds *r = &l->rounds[l->levels[stage]];
         for (int round = 0; round < r->n_rounds; round++, at++)
             if (at < l->called && at >= reported &&
                 lead_round(l, r, round, stage, VISIT_SUM_UP, err) < 0)
@@ -304,35 +416,74 @@ static int lead_sum_up(struct lead *l, const int *levels, struct err *err)
     return 0;
 }
 
-static int lead_visits(struct lead *l, const int *levels, struct err *err)
+static int note_no_room(struct lead *l, double whole, double room, double visit, struct err *err)
 {
-    const struct pair_work *work = l->work;
-    for (int stage = 0; stage < work->n_stages; stage++)
-        l->whole += cost_of(work, stage) * l->rounds[levels[stage]].n_rounds * work->visits;
-    for (int visit = 0; visit < work->visits && !session_must_stop(l->s); visit++)
-        if (lead_visit(l, levels, visit, err) < 0)
-            return -1;
-    return session_must_stop(l->s) ? lead_sum_up(l, levels, err) : 0;
+    struct session *s = l->s;
+    const char *left_out = room >= visit ? "it leaves out repetitions" : "some pairs are left out";
+    return session_note(s, err, CONDITION_TIME_LIMIT, -1,
+                        "%d repetition%s of all pairs take about %.3g s, by what control pairs "
+                        "took, and the time limit has room for %.3g s: %s. Raise timeout_s, or set "
+                        "budget_s, which chooses pairs",
+                        l->work->visits, str_plural(l->work->visits), whole, room, left_out);
 }
 
-static int lead_all(struct lead *l, struct err *err)
+// The estimate of the plan counts with company: here it is known how many pairs are measured at a
+// time, so the time left is reported before the first of many steps.
+static int lead_expect(struct lead *l, struct err *err)
 {
-    int levels[STAGES_MAX];
-    for (int stage = 0; stage < l->work->n_stages; stage++)
-        if ((levels[stage] = choose_level(l, stage, err)) < 0)
+    static const double certain = 1.1; // control pairs are slow in one of some runs
+    double visit = visit_s(l), whole = visit * l->work->visits;
+    double room = time_limit_room_s(&l->s->limit, clock_mono_ns());
+    l->s->limit.expected_s = whole;
+    if (whole > certain * room && note_no_room(l, whole, room, visit, err) < 0)
+        return -1;
+    return whole > 0 ? session_progress(l->s, PHASE_MEASURE, 0, err) : 0;
+}
+
+static int lead_visits(struct lead *l, struct err *err)
+{
+    const struct pair_work *work = l->work;
+    for (int stage = 0; stage < work->n_stages; stage++) {
+        if (lead_make_rounds(l, l->levels[stage], err) < 0) // those that were chosen last
             return -1;
-    return lead_visits(l, levels, err);
+        l->whole += cost_of(work, stage) * l->rounds[l->levels[stage]].n_rounds * work->visits;
+    }
+    if (lead_expect(l, err) < 0)
+        return -1;
+    for (int visit = 0; visit < work->visits && !session_must_stop(l->s); visit++)
+        if (lead_visit(l, visit, err) < 0)
+            return -1;
+    return session_must_stop(l->s) ? lead_sum_up(l, err) : 0;
+}
+
+static int lead_controls(struct lead *l, struct err *err)
+{
+    for (int stage = 0; stage < l->work->n_stages; stage++)
+        if (choose_level(l, stage, err) < 0)
+            return -1;
+    return choose_fewer(l, err);
+}
+
+// Rank 0 leads, and the others serve it until it has ended.
+static int pair_turns_part(struct lead *l, int (*lead)(struct lead *l, struct err *err),
+                           struct err *err)
+{
+    struct session *s = l->s;
+    struct err failure = {0};
+    if (session_is_rank0(s)) {
+        if (lead(l, &failure) < 0) // a turn's failure is there already and counts
+            board_fault(s->board, s->comm->rank, &failure);
+        turns_end(s->board, session_ranks(s));
+    }
+    serve_turns(s, l->work);
+    return session_meet(s, 0, err);
 }
 
 int pair_turns_run(struct session *s, const struct pair_work *work, struct err *err)
 {
     struct lead l CLEANUP(lead_fini) = {.s = s, .work = work};
-    struct err failure = {0};
-    if (session_is_rank0(s)) {
-        if (lead_all(&l, &failure) < 0) // a turn's failure is there already and counts
-            board_fault(s->board, s->comm->rank, &failure);
-        turns_end(s->board, session_ranks(s));
-    }
-    serve_turns(s, work);
-    return session_meet(s, 0, err);
+    if (pair_turns_part(&l, lead_controls, err) < 0)
+        return -1;
+    session_take_pairs(s);
+    return work->announce(work->context, err) < 0 ? -1 : pair_turns_part(&l, lead_visits, err);
 }

@@ -2,6 +2,7 @@
 // How a benchmark measures pairs of ranks: all pairs, then all again, for each visit. Rank 0 calls
 // the pairs and reports; the other ranks sleep until they are called. Of all pairs, as many as do
 // not disturb each other are measured at a time: control pairs, alone and with the others, decide.
+// Where a budget then has no room for all, some are measured.
 #pragma once
 #include "bench/ranks/turns.h"
 #include "bench/session/session.h"
@@ -18,6 +19,9 @@ struct pair_work {
     int n_cells;                // of a stage, that both ranks of a pair measure
     const struct shape *shapes; // of all stages' cells
     int visits;
+    // All ranks, once it is known how many pairs are measured (pairs_chosen): announces the
+    // matrices. A failure of one is the failure of all.
+    int (*announce)(void *context, struct err *err);
     // Both ranks of a pair, at the same time. The first of the pair leaves the cells on its slot
     // after the last visit, VISIT_CONTROL and VISIT_SUM_UP.
     int (*measure)(void *context, const struct turn *turn, struct err *err);

@@ -54,6 +54,24 @@ int pairs_possible(const struct session *s, struct err *err)
                    "two ranks are needed: start at least two (mpirun -np 2, --np=2)");
 }
 
+bool pairs_chosen(const struct session *s)
+{
+    int64_t ranks = session_ranks(s), most = s->spec->pairs_most;
+    return most && most < ranks * (ranks - 1) / 2;
+}
+
+int64_t pairs_that_fit(int64_t all, int64_t least, double visit_s, double visits, double room_s)
+{
+    int64_t most = all, fewer;
+    while (visits * visit_s * (double)most > room_s * (double)all) {
+        fewer = spec_fewer_pairs(most);
+        if (fewer < least || fewer == most)
+            break;
+        most = fewer;
+    }
+    return most;
+}
+
 int pair_list(const struct session *s, const char *which, int (**pairs)[2], int *n, struct err *err)
 {
     *n = 0;

@@ -9,6 +9,7 @@
 
 #include "analysis/report/hierarchy.h"
 #include "base/cleanup.h"
+#include "base/param.h"
 #include "bench/memory/placement.h"
 #include "formats/result_print.h"
 
@@ -123,8 +124,25 @@ int print_results(const struct emit *e, FILE *out, struct err *err)
     return 0;
 }
 
-void print_failure(const struct err *why, FILE *out)
+// The member at fault as it is typed, with the value that it was given.
+static void print_option(const struct options *o, const char *member, FILE *out)
 {
-    bool named = *why->member && why->code != ERR_USAGE;
-    fprintf(out, "numa_bench: %s%s%s\n", named ? why->member : "", named ? ": " : "", why->text);
+    char value[60], option[PARAM_OPTION_ROOM];
+    const struct param *own = param_find(&options_own, member),
+                       *p = own ? own : param_find(&benchmarks[o->spec.benchmark].params, member);
+    if (!p) {
+        fprintf(out, "%s: ", member);
+        return;
+    }
+    param_get_text(p, own ? (const void *)o : &o->spec, value, sizeof value);
+    bool given = strcmp(value, p->def) != 0;
+    fprintf(out, "--%s%s%s: ", param_option(p, option), given ? "=" : "", given ? value : "");
+}
+
+void print_failure(const struct options *o, const struct err *why, FILE *out)
+{
+    fputs("numa_bench: ", out);
+    if (*why->member && why->code != ERR_USAGE)
+        print_option(o, why->member, out);
+    fprintf(out, "%s\n", why->text);
 }

@@ -10,4 +10,5 @@
 void print_diagnostics(const struct emit *e, FILE *out);
 // In the requested format. ERR_SYSTEM if `out` does not take it.
 int print_results(const struct emit *e, FILE *out, struct err *err);
-void print_failure(const struct err *why, FILE *out);
+// A value at fault is named by its option, `--size=8T`.
+void print_failure(const struct options *o, const struct err *why, FILE *out);

@@ -91,6 +91,7 @@ static void introduce(struct session *s)
         .mem_share = 1,
         .off_cpu_share = NAN,
         .clock_ghz = NAN,
+        .load_cycles = NAN,
         .seed = s->spec->seed + s->comm->rank};
     snprintf(i->pages_wanted, sizeof i->pages_wanted, "%s", pages[s->spec->pages]);
     snprintf(i->pages_got, sizeof i->pages_got, "%s", pages[s->spec->pages]);
@@ -118,18 +119,23 @@ static int session_check_node(const void *ctx, int node, const char *member, str
 {
     (void)ctx;
     const char *fault = node < 0 ? NULL : place_node_fault(node);
+    char list[100];
     if (node < 0)
         return err_set(err, ERR_INVALID, member, "no node has memory");
-    return fault ? err_set(err, ERR_INVALID, member, "node %d %s", node, fault) : 0;
+    if (!fault)
+        return 0;
+    place_nodes_text(list, sizeof list);
+    return err_set(err, ERR_INVALID, member, "node %d %s; nodes with memory are %s", node, fault,
+                   list);
 }
 
 // What the kernel has; `nodes` has TARGETS_MAX places, `weights` TARGET_NODES.
 static struct target_machine session_nodes(int *nodes, int *weights)
 {
-    struct target_machine m = {.nodes = nodes, .weights = weights, .check = session_check_node};
-    for (int node = 0; node <= place_node_max() && m.n < TARGETS_MAX; node++)
-        if (!place_node_fault(node))
-            nodes[m.n++] = node;
+    struct target_machine m = {.n = place_nodes(nodes, TARGETS_MAX),
+                               .nodes = nodes,
+                               .weights = weights,
+                               .check = session_check_node};
     place_weights(weights);
     return m;
 }
@@ -232,7 +238,7 @@ static void add_spread(struct session *s, int target, const struct rank_info *go
 
 // A rank may have memory on several nodes one after the other: the least share is what holds of
 // all.
-double session_verify(struct session *s, const void *memory, uint64_t bytes, int node)
+struct placed session_verify(struct session *s, const void *memory, uint64_t bytes, int node)
 {
     uint64_t begin = clock_mono_ns();
     struct rank_info *info = &s->slot->info, got;
@@ -254,23 +260,26 @@ double session_verify(struct session *s, const void *memory, uint64_t bytes, int
                       "only %.1f %% of the pages requested on %s are there", 100 * got.mem_share,
                       words);
     s->slot->phase_ms[PHASE_VERIFY] += session_ms_since(begin);
-    return got.mem_share;
+    return (struct placed){got.mem_share, (int)got.mem_node};
 }
 
 void session_verify_again(struct session *s, const void *memory, uint64_t bytes, int node,
-                          double before)
+                          struct placed before)
 {
     static const double moved_share = 0.001;
     uint64_t begin = clock_mono_ns();
     struct rank_info *info = &s->slot->info, got;
-    look_at_pages(s, memory, bytes, node, &got);
+    int target = node < 0 ? before.node : node;
+    char words[TARGET_LABEL_ROOM];
+    look_at_pages(s, memory, bytes, target, &got);
     if (got.mem_share < info->mem_share)
         info->mem_share = got.mem_share;
-    if (got.pages_checked && got.mem_share < before - moved_share)
+    target_words(target, words, sizeof words);
+    if (got.pages_checked && got.mem_share < before.share - moved_share)
         condition_set(&s->slot->condition, CONDITION_PLACEMENT, s->comm->rank,
-                      "the kernel moved pages during the measurement: %.1f %% were on the "
-                      "requested node before it, %.1f %% after it",
-                      100 * before, 100 * got.mem_share);
+                      "the kernel moved pages during the measurement: %.1f %% were on %s before "
+                      "it, %.1f %% after it",
+                      100 * before.share, words, 100 * got.mem_share);
     s->slot->phase_ms[PHASE_VERIFY] += session_ms_since(begin);
 }
 
@@ -371,11 +380,31 @@ static int note_binding(struct session *s, struct err *err)
     return text.len ? session_note(s, err, CONDITION_BINDING, -1, "%s", text.data) : 0;
 }
 
+// Names a size that does fit. The benchmark may have none: then only fewer ranks help.
+static int refuse_memory(const struct session *s, double fits, struct err *err)
+{
+    CLEANUP_MEM uint64_t *sizes = NULL;
+    int n = 0;
+    char text[24];
+    if (strcmp(err->member, "size") != 0 || !spec_param(s->spec, "size") ||
+        str_to_sizes(s->spec->size, SPEC_SIZES_MAX, "size", &sizes, &n, NULL) < 0 || !n)
+        return -1;
+    // Rounded down, because arenas are rounded up.
+    uint64_t most = (uint64_t)(0.9 * fits * (double)sizes[n - 1]) >> 20;
+    if (!most)
+        return -1;
+    str_from_bytes(most << 20, text, sizeof text);
+    size_t used = strlen(err->text);
+    snprintf(err->text + used, sizeof err->text - used, ". %s fits", text);
+    return -1;
+}
+
 static int say_hello(struct session *s, const struct demand *demands, int n_demands,
                      struct err *err)
 {
-    if (memcheck("", demands, n_demands, (enum pages)s->spec->pages, err) < 0)
-        return -1;
+    double fits = 0;
+    if (memcheck("", demands, n_demands, (enum pages)s->spec->pages, &fits, err) < 0)
+        return refuse_memory(s, fits, err);
     if (emit_begin(s->emit, s->comm->size, s->comm->ops->name, s->cache.line_bytes, err) < 0)
         return -1;
     return note_binding(s, err) < 0 ? -1 : note_small(s, demands, n_demands, err);
@@ -386,7 +415,7 @@ int session_announce(struct session *s, struct matrix *matrices, int n, struct e
     int outcome = 0;
     s->total = 0;
     for (int i = 0; i < n; i++)
-        s->total += shape_cells(&matrices[i]);
+        s->total += shape_cells_measured(&matrices[i], s->spec);
     if (session_is_rank0(s))
         outcome = emit_matrices(s->emit, matrices, n, err);
     if (session_is_rank0(s) && outcome == 0)
@@ -405,6 +434,15 @@ int session_begin(struct session *s, struct matrix *matrices, int n, const struc
         return -1;
     }
     return matrices ? session_announce(s, matrices, n, err) : 0;
+}
+
+void session_take_pairs(struct session *s)
+{
+    if (!s->board->pairs_most)
+        return;
+    s->fewer = *s->spec;
+    s->fewer.pairs_most = s->board->pairs_most;
+    s->spec = &s->fewer;
 }
 
 int session_report_cell(struct session *s, const char *matrix, int row, int col,
@@ -429,10 +467,10 @@ int session_progress(struct session *s, enum phase phase, double share, struct e
         return 0;
     if (time_limit_step(&s->limit, clock_mono_ns(), share)) // rank 0 alone looks at the clock
         board_stop(s->board);
-    double took = session_ms_since(s->limit.begun_ns);
-    int64_t left = share > 0 ? (int64_t)(took * (1 - share) / share) : -1;
+    double left = time_limit_left_s(&s->limit, s->limit.step_ns, share);
     int64_t done = (int64_t)((double)s->total * share);
-    return emit_progress(s->emit, phase, done < s->total ? done : s->total, s->total, left, err);
+    return emit_progress(s->emit, phase, done < s->total ? done : s->total, s->total,
+                         left < 0 ? -1 : (int64_t)(1e3 * left), err);
 }
 
 int session_note(struct session *s, struct err *err, enum condition_kind kind, int rank,
@@ -670,6 +708,7 @@ static int session_finish(struct session *s, const struct options *o, struct err
         s->slot->info.migrations = 1; // between samples
     s->slot->info.off_cpu_share = guard_off_share(&s->slot->lost);
     s->slot->info.clock_ghz = 1 / reference_clock_mean_ns(&s->slot->cycle);
+    s->slot->info.load_cycles = reference_clock_load_cycles(&s->slot->cycle);
     if (session_meet(s, 0, err) < 0)
         return -1;
     int outcome = session_is_rank0(s) ? session_report_doubts(s, err) : 0;
@@ -714,5 +753,6 @@ int session_run(struct comm *comm, const struct options *o, struct emit *e, benc
     if (s.emit)
         time_limit_set(&s.limit, s.emit->started_ns, (double)o->deadline_s,
                        (double)o->spec.budget_s, comm->size);
+    s.slot->ends_ns = s.limit.end_ns;
     return measure(&s, err) < 0 ? -1 : session_finish(&s, o, err);
 }

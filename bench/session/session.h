@@ -39,6 +39,7 @@ struct session {
     struct board *board;
     struct slot *slot; // ours
     const struct spec *spec;
+    struct spec fewer;       // the same with fewer pairs, where a budget has no room for all
     struct emit *emit;       // NULL but on rank 0
     struct cache_info cache; // its last one is the larger of the kernel's and the found one
     uint64_t found_bytes;    // of a cache beyond those that the kernel lists; 0: none
@@ -84,13 +85,17 @@ int session_arena(struct session *s, struct arena *a, uint64_t bytes, int node, 
 int session_map(struct session *s, struct arena *a, uint64_t bytes, enum pages pages, int node,
                 struct err *err);
 void session_check(struct session *s, struct arena *a, int node);
-// Verifies where [memory, memory + bytes) is, the same way: the share that is on the node.
-double session_verify(struct session *s, const void *memory, uint64_t bytes, int node);
-// The same after measuring: of the share that was right `before`, some may have been migrated. A
-// condition says so.
+// Verifies where [memory, memory + bytes) is, the same way.
+struct placed session_verify(struct session *s, const void *memory, uint64_t bytes, int node);
+// The same after measuring: of what was right `before`, or on one node where none was requested,
+// some may have been migrated. A condition says so.
 void session_verify_again(struct session *s, const void *memory, uint64_t bytes, int node,
-                          double before);
+                          struct placed before);
 void session_check_again(struct session *s, const struct arena *a, int node); // as session_arena
+
+// Between two meetings, on all ranks: from here on a run measures what rank 0 has said on the
+// board, if that is fewer pairs of ranks than the spec says.
+void session_take_pairs(struct session *s);
 
 // Reports of rank 0, which fail like the steps of all ranks. Others: 0.
 int session_report_cell(struct session *s, const char *matrix, int row, int col,

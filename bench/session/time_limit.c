@@ -56,6 +56,29 @@ bool time_limit_step(struct time_limit *t, uint64_t now_ns, double share)
     return would_pass(t, t->end_ns, share);
 }
 
+static double seconds_until(uint64_t end_ns, uint64_t now_ns)
+{
+    return end_ns > now_ns ? (double)(end_ns - now_ns) / 1e9 : 0;
+}
+
+double time_limit_room_s(const struct time_limit *t, uint64_t now_ns)
+{
+    return t->end_ns ? seconds_until(t->end_ns, now_ns) : INFINITY;
+}
+
+double time_limit_left_s(const struct time_limit *t, uint64_t now_ns, double share)
+{
+    double took = (double)(now_ns - t->begun_ns) / 1e9;
+    double all = share > 0 ? took / share : t->expected_s;
+    if (all <= 0)
+        return -1;
+    double left = fmin(fmax(0, all - took), time_limit_room_s(t, now_ns));
+    if (!t->budget_ns || !t->repetitions)
+        return left;
+    double first = all / (double)t->repetitions - took; // until no cell is without a repetition
+    return fmin(left, fmax(first, seconds_until(t->budget_ns, now_ns)));
+}
+
 bool time_limit_behind(const struct time_limit *t, double share)
 {
     double all = (double)t->budget_ns - (double)t->begun_ns;

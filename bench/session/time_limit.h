@@ -13,6 +13,7 @@ struct time_limit {
     uint64_t begun_ns;   // when measuring began
     uint64_t step_ns;    // when the last step ended
     double longest_ns;   // of the steps
+    double expected_s;   // of all work, by what was timed before it began; 0: not known
     double next_share;   // of the work, that the next step is expected to be; 0: like the longest
     // What the budget left out: repetitions that the cell with fewest has, of how many. 0 of 0:
     // nothing.
@@ -26,6 +27,11 @@ void time_limit_set(struct time_limit *t, uint64_t started_ns, double limit_s, d
 void time_limit_begin(struct time_limit *t, uint64_t now_ns); // measuring begins
 // A step has ended, and `share` of all work is done, 0…1. True: no further step is to begin.
 bool time_limit_step(struct time_limit *t, uint64_t now_ns, double share);
+// Seconds until the run ends, where `share` of all work is done: less than the work takes where the
+// time limit or the budget ends it. -1: not known.
+double time_limit_left_s(const struct time_limit *t, uint64_t now_ns, double share);
+// Seconds until the time limit; INFINITY: there is none.
+double time_limit_room_s(const struct time_limit *t, uint64_t now_ns);
 // For work whose cells have all their repetitions one after the other: is the budget's part of time
 // up by the end of a further step, where `share` of all work shall be done by then?
 bool time_limit_behind(const struct time_limit *t, double share);

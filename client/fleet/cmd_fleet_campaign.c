@@ -14,6 +14,8 @@
 #include "client/http.h"
 #include "client/print.h"
 
+enum { BUDGET_DIGITS = 6 };
+
 struct campaign_options {
     char name[64], at_once_each[32], window[200], each[16], retry_for[16], order[16], through[16];
     int64_t failed_percent;
@@ -23,13 +25,13 @@ struct campaign_options {
 
 static const struct param campaign_params[] = {
     PARAM_TEXT_ROW(
-        struct campaign_options, name, .metavar = "NAME",
+        struct campaign_options, name, .filled = true, .metavar = "NAME",
         .help = "Name of the campaign. Default: the benchmark. None that has not ended has it."),
     PARAM_TEXT_ROW(
-        struct campaign_options, at_once_each, .metavar = "GROUP:N",
+        struct campaign_options, at_once_each, .filled = true, .metavar = "GROUP:N",
         .help = "Maximum number of probes per rack, class or prefix of names: rack:2. Default: no "
                 "limit beside --at-once."),
-    PARAM_TEXT_ROW(struct campaign_options, window, .metavar = "HOURS",
+    PARAM_TEXT_ROW(struct campaign_options, window, .filled = true, .metavar = "HOURS",
                    .help =
                        "Local time of the collector in which probes begin: \"Mon-Fri 20:00-06:00, "
                        "Sat-Sun 00:00-24:00\". Default: always."),
@@ -41,16 +43,17 @@ static const struct param campaign_params[] = {
      .def = "0",
      .unit = "min",
      .help = "Maximum cost of a round. 0: no limit."},
-    PARAM_TEXT_ROW(struct campaign_options, each, .metavar = "TIME",
-                   .help = "A round begins so long after the one before: 7d. Default: one round."),
-    PARAM_TEXT_ROW(struct campaign_options, retry_for, .metavar = "TIME",
-                   .help = "A busy node is tried again so long: 12h. Default: 24h."),
-    PARAM_TEXT_ROW(struct campaign_options, order, .metavar = "ORDER",
+    PARAM_TEXT_ROW(struct campaign_options, each, .filled = true, .metavar = "TIME",
+                   .help = "A round begins so long after the one before, 10m to 366d: 7d. Default: "
+                           "one round."),
+    PARAM_TEXT_ROW(struct campaign_options, retry_for, .filled = true, .metavar = "TIME",
+                   .help = "A busy node is tried again so long, 1s to 366d: 12h. Default: 24h."),
+    PARAM_TEXT_ROW(struct campaign_options, order, .filled = true, .metavar = "ORDER",
                    .help =
                        "stalest: nodes whose newest run is oldest come first; or name. Default: "
                        "stalest."),
     PARAM_TEXT_ROW(
-        struct campaign_options, through, .metavar = "WHO",
+        struct campaign_options, through, .filled = true, .metavar = "WHO",
         .help = "Who starts the runs. daemon: the collector requests them of the nodes' daemons. "
                 "slurm: jobs, submitted by what the action script prints. Default: daemon."),
     {.name = "failed_percent",
@@ -71,7 +74,7 @@ const struct param_table fleet_campaign_options = {campaign_params, COUNT_OF(cam
 
 static const struct column campaign_columns[] = {
     {"id", "ID", true},
-    {"name", "NAME", false},
+    {"name", "NAME", false, true},
     {"state", "STATE", false},
     {"nodes", "NODES", true},
     {"round", "ROUND", true},
@@ -126,10 +129,9 @@ static int write_at_once_each(const struct campaign_options *o, struct jsonw *w,
 // Groups are known here, not to the collector.
 static int write_campaign_nodes(const struct cli *c, struct jsonw *w, struct err *err)
 {
-    const struct fleet_settings *f = &c->fleet;
     CLEANUP_NODESET struct nodeset nodes = {0};
     CLEANUP_BUF struct buf set = BUF_INIT;
-    if (!*f->nodes && !*f->hostfile && !*f->from_slurm && !f->idle)
+    if (!fleet_nodes_named(c))
         return 0;
     if (fleet_nodes(c, &nodes, err) < 0)
         return -1;
@@ -153,12 +155,13 @@ static int write_campaign(const struct cli *c, const struct campaign_options *o,
         (*o->at_once_each && write_at_once_each(o, w, err) < 0))
         return -1;
     spec_write_json(spec, w, "spec");
-    jsonw_i64(w, "at_once", c->fleet.at_once);
+    if (c->at_once_given)
+        jsonw_i64(w, "at_once", c->at_once_given);
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         if (*texts[i].value)
             jsonw_text(w, texts[i].member, texts[i].value);
     if (o->node_minutes > 0)
-        jsonw_fixed(w, "budget_node_minutes", o->node_minutes, 3);
+        jsonw_digits(w, "budget_node_minutes", o->node_minutes, BUDGET_DIGITS);
     jsonw_object(w, "stop_after");
     jsonw_i64(w, "failed_percent", o->failed_percent);
     jsonw_end(w);
@@ -170,16 +173,34 @@ static int write_campaign(const struct cli *c, const struct campaign_options *o,
 static void print_campaign_plan(const struct cli *c, const struct json *plan)
 {
     CLEANUP_BUF struct buf nodes = BUF_INIT, probes = BUF_INIT, cost = BUF_INIT;
-    print_safe(&nodes, json_get_text(plan, "nodes", ""));
-    buf_fmt(&probes, "%" PRId64 "; for %" PRId64 " nodes the budget has no room",
-            json_get_i64(plan, "probed", 0), json_get_i64(plan, "left_out", 0));
-    buf_fmt(&cost, "%.1f node-minutes; %" PRId64 " durations are guessed",
-            json_get_number(plan, "cost_node_minutes", 0), json_get_i64(plan, "guessed", 0));
+    int64_t left_out = json_get_i64(plan, "left_out", 0),
+            guessed = json_get_i64(plan, "guessed", 0);
+    buf_plain(&nodes, json_get_text(plan, "nodes", ""));
+    buf_fmt(&probes, "%" PRId64 "; for %" PRId64 " node%s the budget has no room",
+            json_get_i64(plan, "probed", 0), left_out, str_plural(left_out));
+    buf_fmt(&cost, "%.1f node-minutes; %" PRId64 " duration%s guessed",
+            json_get_number(plan, "cost_node_minutes", 0), guessed, guessed == 1 ? " is" : "s are");
     print_labelled(c, "nodes", buf_text(&nodes));
     print_labelled(c, "probes", buf_text(&probes));
     print_labelled(c, "cost", buf_text(&cost));
     print_labelled(c, "begins", json_get_text(plan, "begins", "?"));
     print_labelled(c, "ends", json_get_text(plan, "ends", "?"));
+}
+
+// Members of the request that options of other names fill.
+static int start_refused(struct err *err)
+{
+    static const char spec[] = "spec.";
+    static const struct {
+        const char *member, *option;
+    } others[] = {
+        {"nodes", "--nodes"}, {"at_once", "--at-once"}, {"budget_node_minutes", "--node-minutes"}};
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        if (strcmp(err->member, others[i].member) == 0)
+            snprintf(err->member, sizeof err->member, "%s", others[i].option);
+    if (str_starts(err->member, spec))
+        memmove(err->member, err->member + strlen(spec), strlen(err->member + strlen(spec)) + 1);
+    return -1;
 }
 
 static int campaign_start(struct cli *c, const struct invocation *i, int64_t id, struct err *err)
@@ -188,9 +209,10 @@ static int campaign_start(struct cli *c, const struct invocation *i, int64_t id,
     CLEANUP_JSON struct json *reply = NULL;
     struct jsonw w = jsonw_to(&body);
     (void)id;
-    if (write_campaign(c, i->options, i->spec, &w, err) < 0 ||
-        http_json(c, "POST", "/v1/fleet/campaigns", buf_text(&body), &reply, err) < 0)
+    if (write_campaign(c, i->options, i->spec, &w, err) < 0)
         return -1;
+    if (http_json(c, "POST", "/v1/fleet/campaigns", buf_text(&body), &reply, err) < 0)
+        return start_refused(err);
     if (c->output == OUTPUT_JSON)
         print_json(reply);
     else if (json_get(reply, "plan"))
@@ -281,9 +303,8 @@ static void same_print(struct same_nodes *list, int n, const struct cli *c)
         CLEANUP_BUF struct buf set = BUF_INIT, line = BUF_INIT;
         nodeset_sort(&list[i].nodes);
         nodeset_fold(&list[i].nodes, &set);
-        print_safe(&line, list[i].key);
-        buf_fmt(&line, " (%d)", list[i].nodes.n);
-        puts(buf_text(&line));
+        buf_fmt(&line, "%s (%d)", list[i].key, list[i].nodes.n);
+        print_paragraph(c, buf_text(&line), 4);
         print_folded(c, buf_text(&set), "  ", "  ");
         nodeset_free(&list[i].nodes);
     }
@@ -410,6 +431,23 @@ static int campaign_script(struct cli *c, const struct invocation *i, int64_t id
     return 0;
 }
 
+// Options of start have no effect on the others: "cancel 3 --dry-run" would cancel.
+static int check_no_start_options(const struct campaign_options *o, const char *action,
+                                  struct err *err)
+{
+    struct campaign_options usual;
+    param_defaults(&fleet_campaign_options, &usual);
+    for (size_t i = 0; i < COUNT_OF(campaign_params); i++) {
+        char given[sizeof o->window], otherwise[sizeof o->window], option[PARAM_OPTION_ROOM];
+        param_get_text(&campaign_params[i], o, given, sizeof given);
+        param_get_text(&campaign_params[i], &usual, otherwise, sizeof otherwise);
+        if (strcmp(given, otherwise) != 0)
+            return err_set(err, ERR_USAGE, "", "--%s is of start, not of %s",
+                           param_option(&campaign_params[i], option), action);
+    }
+    return 0;
+}
+
 int cmd_fleet_campaign(struct cli *c, const struct invocation *i, struct err *err)
 {
     static const struct {
@@ -429,6 +467,11 @@ int cmd_fleet_campaign(struct cli *c, const struct invocation *i, struct err *er
             (actions[a].id && (!str_to_i64(i->operands[1], &id) || id < 1)))
             return err_set(err, ERR_USAGE, "", "usage: numaprobe fleet campaign %s%s",
                            actions[a].name, actions[a].id ? " ID" : "");
+        bool start = actions[a].run == campaign_start;
+        if ((!start && check_no_start_options(i->options, actions[a].name, err) < 0) ||
+            fleet_only(c, start ? FLEET_USES_AT_ONCE : FLEET_USES_COLLECTOR, actions[a].name, err) <
+                0)
+            return -1;
         return collector_use(c, err) < 0 ? -1 : actions[a].run(c, i, id, err);
     }
     return err_set(err, ERR_USAGE, "",

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "client/exits.h"
 #include "client/fleet/fleet.h"
 #include "virtual/serve.h"
@@ -121,8 +122,9 @@ static void demo_print_head(const struct demo_flags *f, int port)
     char url[VIRTUAL_URL_ROOM];
     virtual_url(0, port, url);
     const char *first = url + strlen("http://");
-    printf("%lld simulated nodes listen on %.*s and following, port %d. No memory is measured.\n\n",
-           (long long)f->nodes, (int)strcspn(first, ":"), first, port);
+    printf("%lld simulated node%s on %.*s%s, port %d. No memory is measured.\n\n",
+           (long long)f->nodes, f->nodes == 1 ? " listens" : "s listen", (int)strcspn(first, ":"),
+           first, f->nodes == 1 ? "" : " and following", port);
 }
 
 // A slow node is what was wanted, so it is success.

@@ -117,5 +117,9 @@ int cmd_fleet_drain(struct cli *c, const struct invocation *i, struct err *err)
         return err_set(err, ERR_USAGE, "",
                        "fleet drain prints lines for a shell, and JSON with -o json; fleet "
                        "outliers has the other formats");
-    return gather_all(&g, c, GATHER_ALL_RUNS, err) < 0 ? -1 : drain_gathered(c, &g, err);
+    if (gather_all(&g, c, GATHER_ALL_RUNS, err) < 0)
+        return -1;
+    // Of the nodes that came before Ctrl-C others are slow: a shell would drain them.
+    return g.fan && fan_stopped(g.fan) ? gather_end(&g, CLI_EXIT_INCONCLUSIVE)
+                                       : drain_gathered(c, &g, err);
 }

@@ -8,6 +8,7 @@
 #include "analysis/peers/fleet_json.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/str.h"
 #include "client/exits.h"
 #include "client/fleet/fleet.h"
 #include "client/fleet/gather.h"
@@ -18,9 +19,10 @@ struct effect_flags {
 };
 
 static const struct param effect_params[] = {
-    PARAM_TEXT_ROW(struct effect_flags, from, .metavar = "VALUE",
+    PARAM_TEXT_ROW(struct effect_flags, from, .filled = true, .metavar = "VALUE",
                    .help = "Value of the fact before. Default: of the change that most nodes had."),
-    PARAM_TEXT_ROW(struct effect_flags, to, .metavar = "VALUE", .help = "Value of the fact after."),
+    PARAM_TEXT_ROW(struct effect_flags, to, .filled = true, .metavar = "VALUE",
+                   .help = "Value of the fact after."),
 };
 const struct param_table fleet_effect_options = {effect_params, COUNT_OF(effect_params)};
 
@@ -35,15 +37,16 @@ static void effect_print_head(const struct cli *c, const struct fleet_effect *e)
     CLEANUP_BUF struct buf line = BUF_INIT;
     clock_rfc3339(e->first, first);
     clock_rfc3339(e->last, last);
-    buf_fmt(&line, "%s: %s -> %s, %.10s to %.10s, %d nodes on %d day%s, %d untouched",
+    buf_fmt(&line, "%s: %s -> %s, %.10s to %.10s, %d node%s on %d day%s, %d untouched",
             e->change.fact, value_or(e->change.from), value_or(e->change.to), first, last,
-            e->change.nodes, e->days, e->days == 1 ? "" : "s", e->untouched);
+            e->change.nodes, str_plural(e->change.nodes), e->days, str_plural(e->days),
+            e->untouched);
     print_paragraph(c, buf_text(&line), 4);
     for (int i = 0; i < e->n_together; i++) {
         const struct fleet_change *k = &e->together[i];
         CLEANUP_BUF struct buf with = BUF_INIT;
-        buf_fmt(&with, "together with %s: %s -> %s (%d nodes): the two cannot be distinguished",
-                k->fact, value_or(k->from), value_or(k->to), k->nodes);
+        buf_fmt(&with, "together with %s: %s -> %s (%d node%s): the two cannot be distinguished",
+                k->fact, value_or(k->from), value_or(k->to), k->nodes, str_plural(k->nodes));
         print_paragraph(c, buf_text(&with), 4);
     }
 }
@@ -84,12 +87,15 @@ static void effect_print_metrics(const struct cli *c, const struct fleet_effect 
     grid_print(&g, c);
 }
 
-static void effect_print(const struct cli *c, const struct fleet_effect *e)
+static void effect_print(const struct cli *c, struct gather *g, const struct fleet_effect *e)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
     struct jsonw w = jsonw_to(&text);
     if (c->output == OUTPUT_JSON) {
+        jsonw_object(&w, NULL);
         fleet_effect_write_json(e, &w);
+        gather_write_missing(g, &w);
+        jsonw_end(&w);
         buf_char(&text, '\n');
         print_buf(&text);
         return;
@@ -125,7 +131,7 @@ int cmd_fleet_effect(struct cli *c, const struct invocation *i, struct err *err)
         gather_end(&g, 0);
         return -1;
     }
-    effect_print(c, &e);
+    effect_print(c, &g, &e);
     int status = effect_status(&e);
     fleet_effect_fini(&e);
     return gather_end(&g, status);

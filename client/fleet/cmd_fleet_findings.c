@@ -18,15 +18,17 @@ struct findings_options {
 };
 
 static const struct param findings_params[] = {
-    PARAM_TEXT_ROW(struct findings_options, state, .metavar = "STATE",
+    PARAM_TEXT_ROW(struct findings_options, state, .filled = true, .metavar = "STATE",
                    .help = "forming, open, acknowledged, fixed or closed. Default: open, "
                            "acknowledged and fixed."),
-    PARAM_TEXT_ROW(struct findings_options, what, .metavar = "KIND",
+    PARAM_TEXT_ROW(struct findings_options, what, .filled = true, .metavar = "KIND",
                    .help = "outlier, slower, group, drift, stale, down, reinstalled, twin, "
                            "duplicate, alien, rewound, clock, poison or version. Default: all."),
-    PARAM_TEXT_ROW(struct findings_options, where, .metavar = "NODES",
-                   .help = "Only findings of these nodes: n[001-040]. Default: all."),
-    PARAM_TEXT_ROW(struct findings_options, note, .metavar = "TEXT",
+    PARAM_TEXT_ROW(struct findings_options, where, .filled = true, .metavar = "NODES",
+                   .help = "Only findings of these nodes, as the collector knows them "
+                           "(n[001-040]), and of groups. Default: "
+                           "those of --nodes, else all."),
+    PARAM_TEXT_ROW(struct findings_options, note, .filled = true, .metavar = "TEXT",
                    .help = "Of acknowledge, fix and reopen: why. Default: the note stays."),
 };
 const struct param_table fleet_findings_options = {findings_params, COUNT_OF(findings_params)};
@@ -63,7 +65,9 @@ static void add_kept_cells(struct grid *g, const struct json *f, bool people)
     }
 }
 
-static void findings_path(const struct findings_options *o, int64_t cursor, struct buf *path)
+// A set narrows what is sent, where its text fits into a request (collector.h).
+static void findings_path(const struct findings_options *o, const struct nodeset *nodes,
+                          int64_t cursor, struct buf *path)
 {
     const struct {
         const char *name, *value;
@@ -77,9 +81,20 @@ static void findings_path(const struct findings_options *o, int64_t cursor, stru
     }
     if (cursor)
         buf_fmt(path, "&cursor=%" PRId64, cursor);
+    if (!*o->where)
+        collector_where(nodes, path);
 }
 
-static int findings_list(struct cli *c, const struct findings_options *o, struct err *err)
+// Without --where it was --nodes that narrowed the list.
+static int findings_refused(const struct findings_options *o, struct err *err)
+{
+    if (!*o->where && strcmp(err->member, "where") == 0)
+        snprintf(err->member, sizeof err->member, "--nodes");
+    return -1;
+}
+
+static int findings_list(struct cli *c, const struct findings_options *o,
+                         const struct nodeset *nodes, struct err *err)
 {
     bool people = c->output == OUTPUT_TABLE;
     int64_t cursor = 0, before;
@@ -93,15 +108,19 @@ static int findings_list(struct cli *c, const struct findings_options *o, struct
     do {
         CLEANUP_JSON struct json *page = NULL;
         CLEANUP_BUF struct buf path = BUF_INIT;
-        findings_path(o, cursor, &path);
+        findings_path(o, nodes, cursor, &path);
         if (http_json(c, "GET", buf_text(&path), NULL, &page, err) < 0)
-            return -1;
+            return findings_refused(o, err);
         const struct json *f = json_first(json_get(page, "findings"));
-        for (; f; f = json_next(f))
+        for (; f; f = json_next(f)) {
+            const char *node = json_get_text(f, "node", ""); // none: of a group
+            if (nodes->n && *node && !nodeset_has(nodes, node))
+                continue;
             if (c->output == OUTPUT_JSON)
                 json_write(f, &w, NULL);
             else
                 add_kept_cells(&g, f, people);
+        }
         before = cursor;
         cursor = json_get_i64(page, "next", 0);
         if (before && cursor >= before)
@@ -152,11 +171,15 @@ int cmd_fleet_findings(struct cli *c, const struct invocation *i, struct err *er
     static const char *const actions[][2] = {
         {"acknowledge", "acknowledged"}, {"fix", "fixed"}, {"reopen", "open"}};
     const struct findings_options *o = i->options;
+    CLEANUP_NODESET struct nodeset nodes = {0};
     int64_t id = 0;
     if (i->n == 0 && *o->note)
         return err_set(err, ERR_USAGE, "", "--note is of acknowledge, fix and reopen");
     if (i->n == 0)
-        return collector_use(c, err) < 0 ? -1 : findings_list(c, o, err);
+        return fleet_only(c, FLEET_USES_NODES, "findings", err) < 0 || collector_use(c, err) < 0 ||
+                       (fleet_nodes_named(c) && fleet_nodes(c, &nodes, err) < 0)
+                   ? -1
+                   : findings_list(c, o, &nodes, err);
     if (*o->state || *o->what || *o->where)
         return err_set(err, ERR_USAGE, "", "--state, --what and --where are of the list");
     for (size_t a = 0; a < COUNT_OF(actions); a++) {
@@ -165,7 +188,10 @@ int cmd_fleet_findings(struct cli *c, const struct invocation *i, struct err *er
         if (i->n != 2 || !str_to_i64(i->operands[1], &id) || id < 1)
             return err_set(err, ERR_USAGE, "", "usage: numaprobe fleet findings %s ID",
                            actions[a][0]);
-        return collector_use(c, err) < 0 ? -1 : findings_mark(c, o, id, actions[a][1], err);
+        return fleet_only(c, FLEET_USES_COLLECTOR, actions[a][0], err) < 0 ||
+                       collector_use(c, err) < 0
+                   ? -1
+                   : findings_mark(c, o, id, actions[a][1], err);
     }
     return err_set(err, ERR_USAGE, "",
                    "unknown action \"%.40s\": use acknowledge ID, fix ID or reopen ID",

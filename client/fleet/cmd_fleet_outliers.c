@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
+#include "base/str.h"
 #include "client/exits.h"
 #include "client/fleet/fleet.h"
 #include "client/fleet/gather.h"
@@ -22,7 +23,7 @@ enum { DETAILS_MAX = 20 };
 
 // For people: a line of details per node stands below the table.
 static const struct column table_columns[] = {
-    {"node", "NODE", false},
+    {"node", "NODE", false, true},
     {"grade", "GRADE", false, false, paint_grade},
     {"metric", "WORST METRIC", false, true},
     {"value", "VALUE", true},
@@ -130,8 +131,9 @@ static void print_judged(const struct cli *c, const struct fleet_findings *list)
 {
     CLEANUP_BUF struct buf line = BUF_INIT, left_out = BUF_INIT;
     fleet_findings_left_out_text(list, &left_out);
-    buf_fmt(&line, "%d class%s, %d metrics, %d of %d nodes judged", list->classes,
-            list->classes == 1 ? "" : "es", list->metrics, list->tested, list->nodes);
+    buf_fmt(&line, "%d class%s, %d metric%s, %d of %d node%s judged", list->classes,
+            list->classes == 1 ? "" : "es", list->metrics, str_plural(list->metrics), list->tested,
+            list->nodes, str_plural(list->nodes));
     if (left_out.len)
         buf_fmt(&line, "; left out: %s", buf_text(&left_out));
     print_paragraph(c, buf_text(&line), 4);
@@ -153,7 +155,8 @@ static void outliers_print_table(const struct cli *c, const struct fleet_finding
             if (list->list[i].what != FINDING_GROUP && ++n)
                 print_details(c, &list->list[i], f);
         if (g.n_rows > DETAILS_MAX)
-            printf("%d more nodes: -o json has their details\n", g.n_rows - DETAILS_MAX);
+            printf("%d more node%s: -o json has the details\n", g.n_rows - DETAILS_MAX,
+                   str_plural(g.n_rows - DETAILS_MAX));
         fleet_findings_mirror_text(list, &mirror);
         print_paragraph(c, buf_text(&mirror), 4);
     } else if (list->tested) {

@@ -18,6 +18,10 @@ int cmd_fleet_reference(struct cli *c, const struct invocation *i, struct err *e
     struct jsonw w = jsonw_to(&text);
     struct class_reference r = {0};
     (void)i;
+    if (c->output == OUTPUT_CSV)
+        return err_set(err, ERR_USAGE, "",
+                       "fleet reference writes JSON, not csv; fleet ranking has a metric of each "
+                       "node as csv");
     if (gather_all(&g, c, GATHER_ALL_RUNS, err) < 0)
         return -1;
     if (gather_is_empty(&g))
@@ -26,7 +30,10 @@ int cmd_fleet_reference(struct cli *c, const struct invocation *i, struct err *e
         gather_end(&g, 0);
         return -1;
     }
-    class_reference_write_json(&r, &w, NULL);
+    jsonw_object(&w, NULL);
+    class_reference_write_json(&r, &w);
+    gather_write_missing(&g, &w);
+    jsonw_end(&w);
     buf_char(&text, '\n');
     print_buf(&text);
     if (!r.n)

@@ -40,6 +40,7 @@ static const struct param flag_params[] = {
      .kind = PARAM_TEXT,
      .offset = offsetof(struct fleet_run_flags, key),
      .room = sizeof((struct fleet_run_flags *)0)->key,
+     .filled = true,
      .def = "",
      .metavar = "KEY",
      .help = "A repeated command with the same key follows the runs that exist, and starts those "
@@ -85,6 +86,7 @@ static void take_node_metrics(struct fan *f, int node, const struct json *body, 
     struct node_run *run = &r->runs[node];
     struct err err = {0};
     if (summary_page_read(body, &run->page, &err) < 0) {
+        err_name_member(&err);
         fan_fail(f, node, err.code, err.text);
         return;
     }
@@ -214,15 +216,19 @@ static void take_plan(struct fan *f, int node, const struct json *body, void *ct
     struct runs_on_nodes *r = ctx;
     CLEANUP_BUF struct buf line = BUF_INIT;
     const struct json *plan = json_get(body, "plan");
-    char bytes[32], time[32];
+    char bytes[32];
     int ranks = json_count(json_get(plan, "ranks"));
     str_rough_size(json_get_number(plan, "bytes_per_rank", 0), bytes, sizeof bytes);
-    print_duration(time, sizeof time, json_get_number(plan, "estimate_s", 0));
-    buf_fmt(&line, "%d rank%s, up to %s each, takes about %s", ranks, ranks == 1 ? "" : "s", bytes,
-            time);
+    buf_fmt(&line, "%d rank%s, up to %s each, ", ranks, str_plural(ranks), bytes);
+    print_estimate(&line, plan);
     for (const struct json *n = json_first(json_get(plan, "notes")); n; n = json_next(n)) {
         buf_str(&line, "; note: ");
-        print_safe(&line, json_text(n) ? json_text(n) : "");
+        buf_plain(&line, json_text(n) ? json_text(n) : "");
+    }
+    const struct json *now = json_get(body, "admission");
+    for (const struct json *b = json_first(json_get(now, "blockers")); b; b = json_next(b)) {
+        buf_str(&line, "; blocked now: ");
+        buf_plain(&line, json_get_text(b, "text", ""));
     }
     r->runs[node].plan = buf_steal(&line);
     fan_done(f, node);
@@ -465,11 +471,15 @@ static void add_metric_row(struct grid *g, const struct summary_metric *k,
 static void print_over_nodes(struct fan *f, const struct runs_on_nodes *r)
 {
     static const struct column columns[] = {
-        {"metric", "METRIC", false, true}, {"unit", "UNIT", false},
-        {"nodes", "NODES", true},          {"median", "MEDIAN", true},
-        {"spread", "SPREAD", true},        {"lowest", "LOWEST", true},
-        {"lowest_node", "ON", false},      {"highest", "HIGHEST", true},
-        {"highest_node", "ON", false},
+        {"metric", "METRIC", false, true},
+        {"unit", "UNIT", false},
+        {"nodes", "NODES", true},
+        {"median", "MEDIAN", true},
+        {"spread", "SPREAD", true},
+        {"lowest", "LOWEST", true},
+        {"lowest_node", "ON", false, true},
+        {"highest", "HIGHEST", true},
+        {"highest_node", "ON", false, true},
     };
     CLEANUP_GRID struct grid g;
     const struct summary_layout *l = NULL;
@@ -486,7 +496,8 @@ static void print_over_nodes(struct fan *f, const struct runs_on_nodes *r)
     }
     grid_print(&g, r->cli);
     if (l->n > TABLE_METRICS)
-        printf("%d more metrics: -o csv has all of them\n", l->n - TABLE_METRICS);
+        printf("%d more metric%s: -o csv has all of them\n", l->n - TABLE_METRICS,
+               str_plural(l->n - TABLE_METRICS));
     print_paragraph(r->cli,
                     "SPREAD is half the distance between the quartiles of the nodes, in percent of "
                     "their median.",
@@ -498,7 +509,7 @@ static void print_plans(struct fan *f, const struct runs_on_nodes *r)
 {
     for (int i = 0; i < fan_count(f); i++) {
         CLEANUP_NODESET struct nodeset same = {0};
-        CLEANUP_BUF struct buf names = BUF_INIT;
+        CLEANUP_BUF struct buf names = BUF_INIT, line = BUF_INIT;
         bool first = r->runs[i].plan != NULL;
         for (int k = 0; k < i && first; k++)
             first = !r->runs[k].plan || strcmp(r->runs[k].plan, r->runs[i].plan) != 0;
@@ -506,8 +517,10 @@ static void print_plans(struct fan *f, const struct runs_on_nodes *r)
             if (r->runs[k].plan && strcmp(r->runs[k].plan, r->runs[i].plan) == 0)
                 nodeset_add(&same, fan_node(f, k)->name, NULL);
         nodeset_fold(&same, &names);
-        if (first)
-            printf("%-22s %s\n", buf_text(&names), r->runs[i].plan);
+        if (!first)
+            continue;
+        buf_fmt(&line, "%-22s %s", buf_text(&names), r->runs[i].plan);
+        print_folded(r->cli, buf_text(&line), "", "    ");
     }
 }
 
@@ -543,7 +556,8 @@ static void print_fleet_run(struct fan *f, const struct runs_on_nodes *r, int64_
     print_duration(time, sizeof time, (double)(clock_mono_ms() - began_ms) / 1000);
     fan_print_failures(f, stderr);
     print_disturbed(f, r);
-    fprintf(stderr, "%d of %d nodes in %s\n", fan_ended(f, FAN_DONE), fan_count(f), time);
+    fprintf(stderr, "%d of %d node%s in %s\n", fan_ended(f, FAN_DONE), fan_count(f),
+            str_plural(fan_count(f)), time);
 }
 
 // ---- The command --------------------------------------------------------------------------------

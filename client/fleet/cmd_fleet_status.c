@@ -7,6 +7,7 @@
 #include "analysis/peers/fleet_view.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
+#include "base/str.h"
 #include "client/exits.h"
 #include "client/fleet/fleet.h"
 #include "client/fleet/gather.h"
@@ -32,17 +33,18 @@ static void status_add_row(struct grid *g, const struct fleet *f, const struct f
     grid_cell(g, "%d", r->setups);
 }
 
-// Nodes that responded and have no run to be judged by, or only old ones; and the daemons'
-// versions.
-static void find_stale(const struct gather *g, struct nodeset *stale, struct nodeset *empty)
+// Nodes with old runs only, and those that responded and have none.
+static void find_stale(const struct gather *g, const struct coverage *c, struct nodeset *stale,
+                       struct nodeset *empty)
 {
-    const struct fleet *f = g->fleet;
-    for (int i = 0; i < f->nodes.n; i++)
-        if (!fleet_node_fresh(f, i))
-            nodeset_add(stale, f->nodes.list[i], NULL);
-    for (int i = 0; i < g->names.n; i++)
-        if (gather_has_heard(g, i) && interned_find(&f->nodes, g->names.names[i]) < 0)
-            nodeset_add(empty, g->names.names[i], NULL);
+    for (int i = 0; i < c->n_nodes; i++) {
+        const struct covered_node *n = &c->node[i];
+        int asked = nodeset_find(&g->names, n->name);
+        if (n->class >= 0 && !n->fresh)
+            nodeset_add(stale, n->name, NULL);
+        if (n->class < 0 && (asked < 0 || gather_has_heard(g, asked)))
+            nodeset_add(empty, n->name, NULL);
+    }
 }
 
 static void print_set(const struct cli *c, const char *what, const struct nodeset *set)
@@ -126,8 +128,8 @@ static void write_known_states(const struct gather *g, struct jsonw *w)
     interned_fini(&words);
 }
 
-static void status_print(const struct cli *c, struct gather *g, const struct fleet_class_row *rows,
-                         int n)
+static void status_print(const struct cli *c, struct gather *g, const struct coverage *covered,
+                         const struct fleet_class_row *rows, int n)
 {
     CLEANUP_GRID struct grid grid;
     CLEANUP_NODESET struct nodeset stale = {0}, empty = {0};
@@ -135,7 +137,7 @@ static void status_print(const struct cli *c, struct gather *g, const struct fle
     grid_init(&grid, columns, COUNT_OF(columns));
     for (int k = 0; k < n; k++)
         status_add_row(&grid, g->fleet, &rows[k]);
-    find_stale(g, &stale, &empty);
+    find_stale(g, covered, &stale, &empty);
     bool none = gather_is_empty(g);
     if (c->output == OUTPUT_TABLE && !grid.n_rows)
         fputs(none ? "" : "no node has a run that can be judged\n", stdout);
@@ -143,19 +145,21 @@ static void status_print(const struct cli *c, struct gather *g, const struct fle
         grid_print(&grid, c);
     if (c->output != OUTPUT_TABLE)
         return;
-    snprintf(no_run, sizeof no_run, "no run for %d days", g->fleet->o.window_days);
+    snprintf(no_run, sizeof no_run, "no run for %d day%s", g->fleet->o.window_days,
+             str_plural(g->fleet->o.window_days));
     print_set(c, no_run, &stale);
     print_set(c, "without a run", &empty);
     print_versions(c, g);
     print_states(c, g);
 }
 
-static void status_print_json(struct gather *g, const struct fleet_class_row *rows, int n)
+static void status_print_json(struct gather *g, const struct coverage *covered,
+                              const struct fleet_class_row *rows, int n)
 {
     CLEANUP_NODESET struct nodeset stale = {0}, empty = {0};
     CLEANUP_BUF struct buf text = BUF_INIT, old = BUF_INIT, none = BUF_INIT;
     struct jsonw w = jsonw_to(&text);
-    find_stale(g, &stale, &empty);
+    find_stale(g, covered, &stale, &empty);
     nodeset_fold(&stale, &old);
     nodeset_fold(&empty, &none);
     jsonw_object(&w, NULL);
@@ -174,7 +178,7 @@ static void status_print_json(struct gather *g, const struct fleet_class_row *ro
     jsonw_end(&w);
     jsonw_text(&w, "stale", buf_text(&old));
     jsonw_text(&w, "without_runs", buf_text(&none));
-    if (g->known)
+    if (g->known && !g->cli->fleet.stored)
         write_known_states(g, &w);
     jsonw_end(&w);
     buf_char(&text, '\n');
@@ -184,16 +188,17 @@ static void status_print_json(struct gather *g, const struct fleet_class_row *ro
 int cmd_fleet_status(struct cli *c, const struct invocation *i, struct err *err)
 {
     CLEANUP_GATHER struct gather g = {0};
+    CLEANUP_COVERAGE struct coverage covered = {0};
     (void)i;
     CLEANUP_MEM struct fleet_class_row *rows = NULL;
     if (gather_times(&g, c, RUNS_MIN, err) < 0)
         return -1;
     int n = fleet_classes(&rows, g.fleet, err);
-    if (n < 0)
+    if (n < 0 || gather_coverage(&g, &covered, err) < 0)
         return -1;
     if (c->output == OUTPUT_JSON)
-        status_print_json(&g, rows, n);
+        status_print_json(&g, &covered, rows, n);
     else
-        status_print(c, &g, rows, n);
+        status_print(c, &g, &covered, rows, n);
     return gather_end(&g, CLI_EXIT_SUCCESS);
 }

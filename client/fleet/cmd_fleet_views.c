@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
+#include "base/str.h"
 #include "client/exits.h"
 #include "client/fleet/fleet.h"
 #include "client/fleet/gather.h"
@@ -23,7 +24,7 @@ struct view_flags {
 };
 
 #define OF_CLASS                                                                                   \
-    PARAM_TEXT_ROW(struct view_flags, class, .metavar = "HASH",                                    \
+    PARAM_TEXT_ROW(struct view_flags, class, .filled = true, .metavar = "HASH",                    \
                    .help = "The class of nodes, by the beginning of its hash as fleet status "     \
                            "prints it. Default: the one with most nodes.")
 
@@ -42,7 +43,7 @@ const struct param_table fleet_ranking_options = {ranking_params, COUNT_OF(ranki
 static const struct param compare_params[] = {
     OF_CLASS,
     PARAM_TEXT_ROW(
-        struct view_flags, group_by, .metavar = "FACT",
+        struct view_flags, group_by, .filled = true, .metavar = "FACT",
         .help =
             "Compare the nodes by this fact, such as microcode. Default: every node by itself."),
 };
@@ -57,12 +58,33 @@ static void percent_cell(struct grid *g, double v)
         grid_cell(g, "%s", "");
 }
 
+// An unknown class, or one that is several: those that there are.
+static int classes_say(const struct fleet *f, struct err *err)
+{
+    enum { SHOWN = 6 };
+    CLEANUP_BUF struct buf list = BUF_INIT;
+    int n = 0;
+    for (int class = 0; class < f->classes.n; class ++) {
+        int nodes = fleet_class_nodes(f, class);
+        if (nodes && n++ < SHOWN)
+            buf_fmt(&list, "%s%.12s (%d node%s)", n > 1 ? ", " : "", f->classes.list[class], nodes,
+                    str_plural(nodes));
+    }
+    if (n > SHOWN)
+        buf_fmt(&list, ", %d more", n - SHOWN);
+    size_t used = strlen(err->text);
+    snprintf(err->text + used, sizeof err->text - used, "; there are %s", buf_text(&list));
+    return -1;
+}
+
 // The class and the metric of the command line, opened. Closed by fleet_view_close.
 static int view_open(struct fleet_view *v, int *metric, const struct gather *g,
                      const struct view_flags *f, const char *name, struct err *err)
 {
     int class = fleet_class_find(g->fleet, f->class, err);
-    if (class < 0 || fleet_view_open(v, g->fleet, class, err) < 0)
+    if (class < 0)
+        return *f->class ? classes_say(g->fleet, err) : -1;
+    if (fleet_view_open(v, g->fleet, class, err) < 0)
         return -1;
     *metric = fleet_view_metric(v, name, err);
     if (*metric >= 0)
@@ -118,8 +140,9 @@ static void ranking_print(const struct cli *c, const struct fleet_view *v,
                           const struct fleet_ranking *r, int64_t limit)
 {
     static const struct column columns[] = {
-        {"rank", "RANK", true}, {"node", "NODE", false}, {"value", "VALUE", true},
-        {"lo", "FROM", true},   {"hi", "TO", true},      {"percent", "DIFFERENCE %", true},
+        {"rank", "RANK", true},   {"node", "NODE", false, true},
+        {"value", "VALUE", true}, {"lo", "FROM", true},
+        {"hi", "TO", true},       {"percent", "DIFFERENCE %", true},
         {"runs", "RUNS", true},
     };
     CLEANUP_GRID struct grid g;
@@ -136,16 +159,20 @@ static void ranking_print(const struct cli *c, const struct fleet_view *v,
     }
     grid_print(&g, c);
     if (c->output == OUTPUT_TABLE && r->n > limit)
-        printf("%lld more nodes\n", (long long)(r->n - limit));
+        printf("%lld more node%s\n", (long long)(r->n - limit), str_plural(r->n - limit));
     if (c->output == OUTPUT_TABLE)
-        printf("median %.6g, spread %.1f %% of %d nodes\n", r->median, r->spread, r->n);
+        printf("median %.6g, spread %.1f %% of %d node%s\n", r->median, r->spread, r->n,
+               str_plural(r->n));
 }
 
-static void ranking_print_json(const struct fleet_view *v, const struct fleet_ranking *r)
+static void ranking_print_json(struct opened_view *o, const struct fleet_ranking *r)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
     struct jsonw w = jsonw_to(&text);
-    fleet_ranking_write_json(r, v, &(struct fleet_ranking_part){.limit = r->n}, &w);
+    jsonw_object(&w, NULL);
+    fleet_ranking_write_json(r, &o->v, &(struct fleet_ranking_part){.limit = r->n}, &w);
+    gather_write_missing(&o->g, &w);
+    jsonw_end(&w);
     buf_char(&text, '\n');
     print_buf(&text);
 }
@@ -160,7 +187,7 @@ int cmd_fleet_ranking(struct cli *c, const struct invocation *i, struct err *err
         return begun < 0 ? -1 : gather_end(&o.g, CLI_EXIT_INCONCLUSIVE);
     int rc = fleet_ranking_make(&r, &o.v, o.metric, err);
     if (rc == 0 && c->output == OUTPUT_JSON) {
-        ranking_print_json(&o.v, &r);
+        ranking_print_json(&o, &r);
     } else if (rc == 0) {
         view_print_head(c, &o.v, o.metric, r.more);
         ranking_print(c, &o.v, &r, f->limit);
@@ -175,7 +202,7 @@ static void shares_print(const struct cli *c, const struct fleet_view *v,
                          const struct fleet_shares *s, int metric, const char *fact)
 {
     const struct column columns[] = {
-        {"value", fact, false},       {"nodes", "NODES", true},   {"median", "MEDIAN", true},
+        {"value", fact, false, true}, {"nodes", "NODES", true},   {"median", "MEDIAN", true},
         {"lo", "FROM", true},         {"hi", "TO", true},         {"percent", "DIFFERENCE %", true},
         {"percent_lo", "FROM", true}, {"percent_hi", "TO", true}, {"verdict", "VERDICT", false},
     };
@@ -197,12 +224,14 @@ static void shares_print(const struct cli *c, const struct fleet_view *v,
     grid_print(&g, c);
 }
 
-static void shares_print_json(const struct opened_view *o, const struct fleet_shares *s,
-                              const char *fact)
+static void shares_print_json(struct opened_view *o, const struct fleet_shares *s, const char *fact)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
     struct jsonw w = jsonw_to(&text);
+    jsonw_object(&w, NULL);
     fleet_shares_write_json(s, &o->v, o->metric, fact, &w);
+    gather_write_missing(&o->g, &w);
+    jsonw_end(&w);
     buf_char(&text, '\n');
     print_buf(&text);
 }
@@ -248,30 +277,39 @@ int cmd_fleet_compare(struct cli *c, const struct invocation *i, struct err *err
 
 // ---- History ------------------------------------------------------------------------------------
 
+// "+3.1 % from here on; the set-up changed 1 run earlier", or what there is of it.
+static void point_note(const struct fleet_point *p, char *out, size_t room)
+{
+    char text[SETUP_CHANGE_TEXT], percent[40] = "";
+    const char *shift = p->change_percent != 0 ? setup_change_text(&p->cause, text) : "";
+    const char *here = p->setup_changed ? "set-up changed" : shift;
+    if (p->change_percent != 0)
+        snprintf(percent, sizeof percent, "%+.1f %% from here on", p->change_percent);
+    snprintf(out, room, "%s%s%s", percent, *percent && *here ? "; " : "", here);
+}
+
 static void history_print_points(const struct cli *c, const struct fleet_history *h)
 {
     static const struct column columns[] = {
         {"measured", "MEASURED", false},  {"run", "RUN", true},
         {"value", "VALUE", true},         {"class_low", "CLASS FROM", true},
         {"class_median", "MEDIAN", true}, {"class_high", "TO", true},
-        {"note", "NOTE", false},
+        {"note", "NOTE", false, true},
     };
     CLEANUP_GRID struct grid g;
     grid_init(&g, columns, COUNT_OF(columns));
     for (int i = 0; i < h->n; i++) {
         const struct fleet_point *p = &h->list[i];
-        char time[32], change[64] = "";
+        char time[32], note[120];
         clock_rfc3339(p->measured_ms, time);
-        if (p->change_percent != 0)
-            snprintf(change, sizeof change, "%+.1f %% from here on%s", p->change_percent,
-                     p->setup_changed ? "; " : "");
+        point_note(p, note, sizeof note);
         grid_cell(&g, "%.19sZ", time);
         grid_cell(&g, "%lld", (long long)p->run);
         grid_value(&g, p->value);
         grid_number(&g, p->low);
         grid_number(&g, p->median);
         grid_number(&g, p->high);
-        grid_cell(&g, "%s%s", change, p->setup_changed ? "set-up changed" : "");
+        grid_cell(&g, "%s", note);
     }
     grid_print(&g, c);
 }
@@ -281,7 +319,43 @@ static void history_print_head(const struct cli *c, const struct fleet_history *
     CLEANUP_BUF struct buf line = BUF_INIT;
     buf_fmt(&line, "%s of %s%s%s; %s is better; the class: 95 %% of its nodes on that day",
             h->metric, node, *h->unit ? " in " : "", h->unit, h->more ? "more" : "less");
+    if (h->n >= GATHER_ALL_RUNS)
+        buf_fmt(&line, "; the newest %d runs", h->n);
     print_paragraph(c, buf_text(&line), 4);
+}
+
+static void history_print_json(struct gather *g, const struct fleet_history *h, const char *node)
+{
+    enum { DIGITS = 6, PERCENT_DIGITS = 1 };
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct jsonw w = jsonw_to(&text);
+    jsonw_object(&w, NULL);
+    jsonw_text(&w, "node", node);
+    jsonw_text(&w, "metric", h->metric);
+    jsonw_text(&w, "unit", h->unit);
+    jsonw_text(&w, "better", h->more ? "more" : "less");
+    jsonw_array(&w, "points");
+    for (int i = 0; i < h->n; i++) {
+        const struct fleet_point *p = &h->list[i];
+        jsonw_object(&w, NULL);
+        jsonw_time(&w, "measured", p->measured_ms);
+        jsonw_i64(&w, "run", p->run);
+        jsonw_digits(&w, "value", p->value, DIGITS);
+        jsonw_digits(&w, "class_low", p->low, DIGITS);
+        jsonw_digits(&w, "class_median", p->median, DIGITS);
+        jsonw_digits(&w, "class_high", p->high, DIGITS);
+        jsonw_bool(&w, "setup_changed", p->setup_changed);
+        if (p->change_percent != 0) {
+            jsonw_fixed(&w, "change_percent", p->change_percent, PERCENT_DIGITS);
+            setup_change_write_json(&p->cause, &w);
+        }
+        jsonw_end(&w);
+    }
+    jsonw_end(&w);
+    gather_write_missing(g, &w);
+    jsonw_end(&w);
+    buf_char(&text, '\n');
+    print_buf(&text);
 }
 
 // The node is the first operand; the others of its class, for the band, are those of --nodes.
@@ -293,13 +367,21 @@ int cmd_fleet_history(struct cli *c, const struct invocation *i, struct err *err
         return -1;
     if (gather_is_empty(&g))
         return gather_end(&g, CLI_EXIT_INCONCLUSIVE);
+    if (fleet_nodes_named(c) && !nodeset_has(&g.names, i->operands[0])) {
+        gather_end(&g, 0);
+        return err_set(err, ERR_NOT_FOUND, "node",
+                       "%.64s is not among the nodes that are named (--nodes)", i->operands[0]);
+    }
     if (fleet_history_make(&h, g.fleet, i->operands[0], i->operands[1], err) < 0) {
         gather_end(&g, 0);
         return -1;
     }
     if (c->output == OUTPUT_TABLE)
         history_print_head(c, &h, i->operands[0]);
-    history_print_points(c, &h);
+    if (c->output == OUTPUT_JSON)
+        history_print_json(&g, &h, i->operands[0]);
+    else
+        history_print_points(c, &h);
     fleet_history_fini(&h);
     return gather_end(&g, CLI_EXIT_SUCCESS);
 }

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "client/http.h"
 #include "client/print.h"
+#include "client/problem.h"
 
 enum {
     LISTED_NODES = 1000,  // of a page
@@ -29,22 +30,21 @@ struct cli *collector_settings(const struct cli *c, struct err *err)
     *at = *c;
     at->url_assumed = false;
     at->url_option = "--fleet";
+    problem_of_collector();
     snprintf(at->url, sizeof at->url, "%s", c->fleet.collector);
     return at;
 }
 
-// "&where=n%5B1-9%5D", or nothing where that would be too long.
-static void where_text(const struct nodeset *where, char out[static WHERE_ROOM])
+void collector_where(const struct nodeset *where, struct buf *path)
 {
     CLEANUP_BUF struct buf folded = BUF_INIT, text = BUF_INIT;
-    *out = '\0';
-    if (!where)
+    if (!where || !where->n)
         return;
     nodeset_fold(where, &folded);
     buf_str(&text, "&where=");
     http_escape(&text, buf_text(&folded));
     if (text.len < WHERE_ROOM)
-        memcpy(out, buf_text(&text), text.len + 1);
+        buf_str(path, buf_text(&text));
 }
 
 // ---- Nodes --------------------------------------------------------------------------------------
@@ -74,6 +74,7 @@ int collector_use(struct cli *c, struct err *err)
     snprintf(c->url, sizeof c->url, "%s", c->fleet.collector);
     c->url_assumed = false;
     c->url_option = "--fleet";
+    problem_of_collector();
     return 0;
 }
 
@@ -81,7 +82,7 @@ int collector_use(struct cli *c, struct err *err)
 static char *detail_of(const struct json *j, const char *member)
 {
     CLEANUP_BUF struct buf safe = BUF_INIT;
-    print_safe(&safe, json_get_text(j, member, ""));
+    buf_plain(&safe, json_get_text(j, member, ""));
     return safe.len ? buf_steal(&safe) : NULL;
 }
 
@@ -135,17 +136,26 @@ int collector_endless(struct err *err)
     return err_set(err, ERR_UNREACHABLE, "", "the collector's pages do not end");
 }
 
+// The collector knows none of the nodes that were named: it has nothing of them.
+static bool knows_none(const struct nodeset *where, const struct err *err)
+{
+    return where && where->n && err->code == ERR_NOT_FOUND && strcmp(err->member, "where") == 0;
+}
+
 int collector_nodes(const struct cli *at, const struct nodeset *where, known_node_fn *fn, void *ctx,
                     struct err *err)
 {
-    char set[WHERE_ROOM], path[PATH_ROOM], cursor[NODESET_NAME_ROOM] = "";
+    char path[PATH_ROOM], cursor[NODESET_NAME_ROOM] = "";
     int listed = 0;
-    where_text(where, set);
+    CLEANUP_BUF struct buf set = BUF_INIT;
+    collector_where(where, &set);
     do {
         CLEANUP_JSON struct json *page = NULL;
-        snprintf(path, sizeof path, "/v1/fleet/nodes?limit=%d%s%s%s", LISTED_NODES, set,
+        snprintf(path, sizeof path, "/v1/fleet/nodes?limit=%d%s%s%s", LISTED_NODES, buf_text(&set),
                  *cursor ? "&cursor=" : "", cursor);
-        if (http_json(at, "GET", path, NULL, &page, err) < 0)
+        if (http_json(at, "GET", path, NULL, &page, err) < 0 && knows_none(where, err))
+            return 0;
+        if (!page)
             return err->code != ERR_NOT_FOUND
                        ? -1
                        : err_set(err, ERR_NOT_FOUND, "fleet",
@@ -172,21 +182,25 @@ int collector_nodes(const struct cli *at, const struct nodeset *where, known_nod
 int collector_runs(const struct cli *at, const struct nodeset *where, int newest, known_runs_fn *fn,
                    void *ctx, struct err *err)
 {
-    char set[WHERE_ROOM], path[PATH_ROOM];
+    char path[PATH_ROOM];
     int64_t cursor = 0;
-    where_text(where, set);
+    CLEANUP_BUF struct buf set = BUF_INIT;
+    collector_where(where, &set);
     for (bool more = true; more;) {
         CLEANUP_JSON struct json *body = NULL;
         struct summary_page page CLEANUP(summary_page_fini) = {0};
         snprintf(path, sizeof path, "/v1/fleet/runs?form=summary&newest=%d&cursor=%" PRId64 "%s",
-                 newest, cursor, set);
-        if (http_json(at, "GET", path, NULL, &body, err) < 0 ||
-            summary_page_read(body, &page, err) < 0)
+                 newest, cursor, buf_text(&set));
+        if (http_json(at, "GET", path, NULL, &body, err) < 0 && knows_none(where, err))
+            return 0;
+        if (!body || summary_page_read(body, &page, err) < 0)
             return -1;
-        more = page.more && page.next > cursor;
-        cursor = page.next;
+        more = page.more;
         if (fn(ctx, &page, err) < 0)
             return -1;
+        if (more && page.next <= cursor)
+            return collector_endless(err);
+        cursor = page.next;
     }
     return 0;
 }

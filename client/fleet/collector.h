@@ -25,6 +25,9 @@ struct cli *collector_settings(const struct cli *c, struct err *err);
 // Makes the collector the daemon that *c contacts. ERR_USAGE: --fleet does not name one.
 int collector_use(struct cli *c, struct err *err);
 
+// Appends "&where=n%5B1-9%5D", or nothing where that would be too long, or there are no nodes.
+void collector_where(const struct nodeset *where, struct buf *path);
+
 // Says that a page is not behind the one before. Returns -1.
 int collector_endless(struct err *err);
 

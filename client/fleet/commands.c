@@ -31,6 +31,20 @@ const struct command fleet_commands[] = {
      .of_fleet = true,
      .pages = true,
      .run = cmd_fleet_status},
+    {.name = "fleet coverage",
+     .operands = "",
+     .summary = "list how much of the fleet was measured, and how old that is",
+     .about =
+         "Per class of hardware: the nodes, those that are up, those with a run of the last 14 "
+         "days (FRESH) and with enough runs to be judged. STALE nodes have no run of the last 14 "
+         "days. MEDIAN DAYS and OLDEST are ages of the nodes' newest runs. Nodes whose class is "
+         "not known, because no run of them is known, are the class 'none'. The lines below the "
+         "table name the stale nodes by age.",
+     .examples = "numaprobe fleet coverage -w @compute\n"
+                 "numaprobe fleet coverage --fleet=https://fleet:7790 -o csv",
+     .of_fleet = true,
+     .pages = true,
+     .run = cmd_fleet_coverage},
     {.name = "fleet outliers",
      .operands = "",
      .summary = "find nodes slower than their peers, or than they were",
@@ -79,7 +93,8 @@ const struct command fleet_commands[] = {
      .about =
          "--nodes names the node and its peers. The band is that of the nodes measured on the "
          "same day; it needs eight. A change is one of the node alone: what all of its class do "
-         "is taken off.",
+         "is taken off. It has the newest 25 runs of each benchmark of a node: a collector has all "
+         "of them, on its page of the node and in GET /v1/fleet/history.",
      .examples = "numaprobe fleet history n042 latency.dram.median_ns -w 'n[001-100]'\n"
                  "numaprobe fleet history n042 latency.dram.median_ns --stored",
      .of_fleet = true,
@@ -124,7 +139,6 @@ const struct command fleet_commands[] = {
      .examples = "numaprobe fleet demo\n"
                  "numaprobe fleet demo --virtual-nodes=2000 --bad=5 --keep",
      .options = &fleet_demo_options,
-     .of_fleet = true,
      .run = cmd_fleet_demo},
     {.name = "fleet drain",
      .operands = "",

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "model/nodeset.h"
 
 struct failure_at {
@@ -74,7 +75,8 @@ void failures_print(const struct failure *list, int n, FILE *out)
     struct failure_lines lines = {.out = out};
     int more = each_reason(list, n, print_reason, &lines);
     if (more)
-        fprintf(out, "%d more nodes failed for other reasons; -o json lists all of them\n", more);
+        fprintf(out, "%d more node%s failed for other reasons; -o json lists all of them\n", more,
+                str_plural(more));
 }
 
 static bool write_reason(void *ctx, const struct failure *first, const char *nodes, int count)

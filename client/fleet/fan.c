@@ -4,7 +4,6 @@
 // in progress too. So do SIGTERM, SIGHUP and the end of whoever reads our output.
 #include "client/fleet/fan.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -41,7 +40,8 @@ struct fan {
     int in_progress, done, failed;
     struct fetch *fetch;
     struct fetch_tls tls;
-    struct via_ssh *ssh; // NULL: fleet_url has the addresses
+    struct via_ssh *ssh;     // NULL: fleet_url has the addresses
+    struct addresses *known; // of hosts_file; NULL: by ssh
     char token[TOKEN_ROOM];
     int interrupts; // that were noticed
     bool reader_gone;
@@ -103,11 +103,11 @@ static int fan_token(struct fan *f, const char *address, struct err *err)
     return rc;
 }
 
-static int fan_set_addresses(struct fan *f, const struct addresses *known, struct err *err)
+static int fan_set_addresses(struct fan *f, struct err *err)
 {
     char base[128];
     for (int i = 0; i < f->n; i++) {
-        if (addresses_url(known, f->cli->fleet.fleet_url, "fleet_url", f->nodes[i].name, base,
+        if (addresses_url(f->known, f->cli->fleet.fleet_url, "fleet_url", f->nodes[i].name, base,
                           sizeof base, err) < 0 ||
             ((i == 0 || *f->token) && fan_token(f, base, err) < 0))
             return -1;
@@ -130,10 +130,8 @@ static int fan_set_way(struct fan *f, struct err *err)
                              fan_on_tunnel, f, err);
         return f->ssh ? 0 : -1;
     }
-    struct addresses *known = addresses_read(s->hosts_file, err);
-    int rc = known ? fan_set_addresses(f, known, err) : -1;
-    addresses_free(known);
-    return rc;
+    f->known = addresses_read(s->hosts_file, err);
+    return f->known ? fan_set_addresses(f, err) : -1;
 }
 
 // A node in progress has a connection, and at times a second one; by ssh also a process with its
@@ -155,8 +153,8 @@ static int fan_places(const struct fan *f)
         return wanted;
     int places = limit.rlim_cur > OWN + each ? ((int)limit.rlim_cur - OWN) / each : 1;
     if (f->n > places)
-        fprintf(stderr, "numaprobe: %d nodes at once, because only %llu files may be open\n",
-                places, (unsigned long long)limit.rlim_cur);
+        fprintf(stderr, "numaprobe: %d node%s at once, because only %llu files may be open\n",
+                places, str_plural(places), (unsigned long long)limit.rlim_cur);
     return places;
 }
 
@@ -199,6 +197,7 @@ void fan_free(struct fan *f)
     }
     fetch_free(f->fetch);
     via_ssh_free(f->ssh);
+    addresses_free(f->known);
     free(f->nodes);
     free(f);
 }
@@ -256,7 +255,7 @@ void fan_fail(struct fan *f, int node, enum err_code code, const char *why)
     CLEANUP_BUF struct buf safe = BUF_INIT;
     if (!is_open(&f->nodes[node]))
         return;
-    print_safe(&safe, why);
+    buf_plain(&safe, why);
     f->nodes[node].code = code;
     f->nodes[node].why = buf_steal(&safe);
     fan_end(f, node, FAN_FAILED);
@@ -343,11 +342,9 @@ static void fan_begin_next(struct fan *f)
 
 bool fan_is_node(struct fan *f, int node, const char *name)
 {
-    unsigned char binary[sizeof(struct in_addr)];
     const char *requested = f->nodes[node].name;
     size_t n = strcspn(requested, "."), m = strcspn(name, ".");
-    return inet_pton(AF_INET, requested, binary) == 1 ||
-           (n == m && strncmp(requested, name, n) == 0);
+    return str_is_address(requested) || (n == m && strncmp(requested, name, n) == 0);
 }
 
 // ---- Requests -----------------------------------------------------------------------------------
@@ -424,9 +421,12 @@ void fan_call(struct fan *f, int node, const struct fan_request *q)
         fan_fail(f, node, ERR_NO_MEMORY, "no memory for a request");
         return;
     }
-    *c = (struct fan_open_call){f, node, q->reply, q->refused, q->optional, fetch_defaults, body};
+    *c = (struct fan_open_call){f,           node,
+                                q->reply,    q->refused,
+                                q->optional, fetch_limits_within(f->cli->fleet.node_timeout_s),
+                                body};
     c->limits.body_max = PAGE_MAX;
-    c->limits.total_ms = (int)f->cli->fleet.node_timeout_s * 1000 + q->wait_s * 1000;
+    c->limits.total_ms += q->wait_s * 1000;
     if (c->limits.total_ms < c->limits.connect_ms)
         c->limits.connect_ms = c->limits.total_ms;
     if (q->wait_s)
@@ -435,6 +435,7 @@ void fan_call(struct fan *f, int node, const struct fan_request *q)
         .method = q->method,
         .url = buf_text(&url),
         .socket = n->socket,
+        .address = n->socket ? NULL : addresses_of_url(f->known, buf_text(&url)),
         .token = f->token,
         .headers = {q->body ? "Content-Type: application/json" : q->header,
                     q->body ? q->header : NULL},
@@ -468,7 +469,7 @@ static void fan_draw(struct fan *f)
     if (!f->cli->err_terminal || now - f->drawn_ms < TICK_MS)
         return;
     f->drawn_ms = now;
-    buf_fmt(&line, " %d node%s: %d done, %d in progress, %d failed", f->n, f->n == 1 ? "" : "s",
+    buf_fmt(&line, " %d node%s: %d done, %d in progress, %d failed", f->n, str_plural(f->n),
             f->done, f->in_progress, f->failed);
     for (int i = 0; f->n_again && i < f->next; i++)
         busy += f->nodes[i].again_ms && f->nodes[i].state == FAN_WAITING;

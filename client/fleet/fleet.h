@@ -6,6 +6,7 @@
 
 int cmd_fleet_run(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_fleet_status(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_fleet_coverage(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_fleet_outliers(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_fleet_ranking(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_fleet_compare(struct cli *c, const struct invocation *i, struct err *err);
@@ -21,5 +22,12 @@ extern const struct param_table fleet_run_options, fleet_ranking_options, fleet_
 extern const struct param_table fleet_effect_options, fleet_demo_options, fleet_campaign_options;
 extern const struct param_table fleet_findings_options;
 
+// Do the options name nodes?
+bool fleet_nodes_named(const struct cli *c);
+// Which of the options of all fleet commands one for the collector alone reads: its address; also
+// those that name nodes; also --at-once.
+enum fleet_use { FLEET_USES_COLLECTOR, FLEET_USES_NODES, FLEET_USES_AT_ONCE };
+// Refuses the others of the command line.
+int fleet_only(const struct cli *c, enum fleet_use use, const char *command, struct err *err);
 // The nodes that the options of every fleet command name. ERR_USAGE: none do, or the set is empty.
 int fleet_nodes(const struct cli *c, struct nodeset *out, struct err *err);

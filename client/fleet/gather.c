@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
+#include "base/str.h"
 #include "client/exits.h"
 #include "client/fleet/failures.h"
 #include "client/fleet/fleet.h"
@@ -44,9 +45,10 @@ static void take_facts(struct fan *f, int node, const struct json *body, void *c
 {
     struct gather *g = ctx;
     struct err err = {0};
-    if (take_document(g, body, &err) < 0)
+    if (take_document(g, body, &err) < 0) {
+        err_name_member(&err);
         fan_fail(f, node, err.code, err.text);
-    else
+    } else
         fetch_next_facts(f, node, g);
 }
 
@@ -161,6 +163,7 @@ static void take_runs(struct fan *f, int node, const struct json *body, void *ct
     const char *other;
     char text[200];
     if (summary_page_read(body, &page, &err) < 0) {
+        err_name_member(&err);
         fan_fail(f, node, ERR_UNREACHABLE, err.text);
         return;
     }
@@ -248,15 +251,41 @@ static int gather_stored_facts(struct gather *g, const struct cli *at, struct er
 // The nodes that the options name; none if they name none.
 static int gather_named(struct gather *g, struct err *err)
 {
-    const struct fleet_settings *s = &g->cli->fleet;
-    return *s->nodes || *s->hostfile || *s->from_slurm || s->idle
-               ? fleet_nodes(g->cli, &g->names, err)
-               : 0;
+    return fleet_nodes_named(g->cli) ? fleet_nodes(g->cli, &g->names, err) : 0;
+}
+
+// A node that is named is looked for: of one that has no run there would be no sign.
+static int look_for_named(struct gather *g, struct err *err)
+{
+    if (gather_named(g, err) < 0)
+        return -1;
+    if (g->names.n && !(g->known = calloc((size_t)g->names.n, sizeof *g->known)))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", g->names.n);
+    return 0;
+}
+
+static void note_stored(struct gather *g, const struct summary_page *p)
+{
+    for (int i = 0; g->known && i < p->n_runs; i++)
+        g->known[nodeset_find(&g->names, p->runs[i].node)].heard = true;
+}
+
+static int find_not_stored(struct gather *g, struct err *err)
+{
+    for (int i = 0; g->known && i < g->names.n; i++) {
+        struct known_node *n = &g->known[i];
+        if (n->heard)
+            continue;
+        n->code = ERR_NOT_FOUND;
+        if (!(n->why = strdup("no run of it is stored")))
+            return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", g->names.n);
+    }
+    return 0;
 }
 
 static int gather_from_store(struct gather *g, struct err *err)
 {
-    if (gather_named(g, err) < 0)
+    if (look_for_named(g, err) < 0)
         return -1;
     int64_t after = 0;
     for (bool more = true; more;) {
@@ -269,6 +298,7 @@ static int gather_from_store(struct gather *g, struct err *err)
             summary_page_read(body, &page, err) < 0)
             return -1;
         keep_named_runs(g, &page);
+        note_stored(g, &page);
         more = page.more && page.next > after;
         after = page.next;
         int rc = fleet_add_page(g->fleet, &page, err);
@@ -276,7 +306,7 @@ static int gather_from_store(struct gather *g, struct err *err)
         if (rc < 0)
             return -1;
     }
-    return gather_stored_facts(g, g->cli, err);
+    return find_not_stored(g, err) < 0 ? -1 : gather_stored_facts(g, g->cli, err);
 }
 
 // ---- The collector of the fleet -----------------------------------------------------------------
@@ -467,7 +497,27 @@ bool gather_has_heard(const struct gather *g, int node)
     return g->fan ? fan_node(g->fan, node)->state == FAN_DONE : g->known && g->known[node].heard;
 }
 
-// The nodes of whose newest runs the collector says that they may be missing. The caller frees.
+static bool node_is_up(const struct gather *g, int node)
+{
+    return g->fan ? gather_has_heard(g, node) : g->known && strcmp(g->known[node].state, "up") == 0;
+}
+
+int gather_coverage(const struct gather *g, struct coverage *out, struct err *err)
+{
+    bool named = g->fan || g->known;
+    int n = named ? g->names.n : g->fleet->nodes.n;
+    CLEANUP_MEM struct covered_node *nodes = calloc((size_t)n + 1, sizeof *nodes);
+    if (!nodes)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", n);
+    for (int i = 0; i < n; i++) {
+        nodes[i].name = named ? g->names.names[i] : g->fleet->nodes.list[i];
+        nodes[i].up = named && node_is_up(g, i);
+    }
+    return coverage_make(out, g->fleet, nodes, n, err);
+}
+
+// The nodes that the daemon has no run of, or of whose newest runs the collector says that they may
+// be missing. The caller frees.
 static struct failure *known_failures(const struct gather *g, int *n)
 {
     struct failure *list = calloc((size_t)g->names.n + 1, sizeof *list);
@@ -510,12 +560,14 @@ static int known_status(const struct gather *g, const struct failure *list, int 
 
 static int known_end(struct gather *g, int verdict)
 {
-    int failed;
+    int failed, n = g->names.n;
     CLEANUP_MEM struct failure *list = known_failures(g, &failed);
     failures_print(list, failed, stderr);
     print_oddities(g);
-    if (failed)
-        fprintf(stderr, "the collector follows %d of %d nodes\n", g->names.n - failed, g->names.n);
+    if (failed && g->cli->fleet.stored)
+        fprintf(stderr, "runs of %d of %d node%s are stored\n", n - failed, n, str_plural(n));
+    else if (failed)
+        fprintf(stderr, "the collector follows %d of %d node%s\n", n - failed, n, str_plural(n));
     return known_status(g, list, failed, verdict);
 }
 
@@ -529,14 +581,22 @@ int gather_end(struct gather *g, int verdict)
     fan_print_failures(g->fan, stderr);
     print_oddities(g);
     if (fan_ended(g->fan, FAN_FAILED))
-        fprintf(stderr, "%d of %d nodes responded\n", fan_ended(g->fan, FAN_DONE), g->names.n);
+        fprintf(stderr, "%d of %d node%s responded\n", fan_ended(g->fan, FAN_DONE), g->names.n,
+                str_plural(g->names.n));
     return fan_status(g->fan, verdict, g->cli->fleet.partial_ok);
 }
 
-static void write_failures(struct gather *g, struct jsonw *w)
+void gather_write_missing(struct gather *g, struct jsonw *w)
 {
     int n = 0;
     CLEANUP_MEM struct failure *list = g->known ? known_failures(g, &n) : NULL;
+    for (size_t i = 0; i < COUNT_OF(oddities); i++) {
+        CLEANUP_NODESET struct nodeset odd = {0};
+        CLEANUP_BUF struct buf names = BUF_INIT;
+        oddities[i].find(g, &odd);
+        nodeset_fold(&odd, &names);
+        jsonw_text(w, oddities[i].member, buf_text(&names));
+    }
     if (g->fan)
         fan_write_failures(g->fan, w, "failures");
     else
@@ -546,12 +606,5 @@ static void write_failures(struct gather *g, struct jsonw *w)
 void gather_write_json(struct gather *g, struct jsonw *w)
 {
     jsonw_i64(w, "nodes", g->fan || g->known ? g->names.n : g->fleet->nodes.n);
-    for (size_t i = 0; i < COUNT_OF(oddities); i++) {
-        CLEANUP_NODESET struct nodeset odd = {0};
-        CLEANUP_BUF struct buf names = BUF_INIT;
-        oddities[i].find(g, &odd);
-        nodeset_fold(&odd, &names);
-        jsonw_text(w, oddities[i].member, buf_text(&names));
-    }
-    write_failures(g, w);
+    gather_write_missing(g, w);
 }

@@ -2,6 +2,7 @@
 // What nodes have measured, brought together to be judged: from the nodes themselves, from the
 // collector of the fleet (--fleet), or (--stored) from the one daemon that has it all.
 #pragma once
+#include "analysis/peers/coverage.h"
 #include "analysis/peers/fleet.h"
 #include "client/config.h"
 #include "client/fleet/collector.h"
@@ -20,7 +21,7 @@ struct gather {
     struct nodeset names;        // owned: that were requested, or that the daemon has runs of
     struct fan *fan;             // owned; NULL with --stored and --fleet
     struct gathered_node *nodes; // owned; NULL with --stored
-    struct known_node *known;    // owned; [names]: with --fleet, else NULL
+    struct known_node *known;    // owned; [names]: with --fleet, or --stored and nodes, else NULL
     struct interned wanted;      // hashes of facts that were requested
     struct interned histories;   // that responded
     struct interned selves;      // the same, each with the name of its node
@@ -45,11 +46,15 @@ void gather_fini(struct gather *g);
 
 // The node has sent what it has, which may be nothing.
 bool gather_has_heard(const struct gather *g, int node);
-// No node has responded, or Ctrl-C came: there is nothing to judge.
+// The nodes that were requested, or that the daemon has runs of. Up are those that responded; with
+// --fleet those whose state the collector calls up. With --stored that is not known, and none is.
+int gather_coverage(const struct gather *g, struct coverage *out, struct err *err);
+// No node has responded or has runs, or Ctrl-C came: there is nothing to judge.
 bool gather_is_empty(const struct gather *g);
 
 // Failures and what is odd about clocks and versions, on stderr; then the exit status, with
 // `verdict` where the nodes allow one.
 int gather_end(struct gather *g, int verdict);
-// The same as members of a document: "nodes", "failures", "clocks".
-void gather_write_json(struct gather *g, struct jsonw *w);
+// The same as members of a document: "wrong_clocks", "copied_histories", "failures".
+void gather_write_missing(struct gather *g, struct jsonw *w);
+void gather_write_json(struct gather *g, struct jsonw *w); // "nodes" before them

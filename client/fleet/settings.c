@@ -3,6 +3,7 @@
 #include "client/fleet/settings.h"
 
 #include "base/cleanup.h"
+#include "nodes/sources.h"
 
 #define TEXT(member)                                                                               \
     .kind = PARAM_TEXT, .offset = offsetof(struct fleet_settings, member),                         \
@@ -16,9 +17,9 @@ static const struct param params[] = {
      .filled = true,
      .def = "",
      .metavar = "SET",
-     .help =
-         "The nodes: n[001-100,120], @group, ^file or - for standard input. ',' joins sets, '!' "
-         "leaves nodes out, '&' keeps the common ones. May be repeated. Short form: -w."},
+     .help = "The nodes: n[001-100,120] or @group; alone also ^file, or - for standard input. ',' "
+             "joins sets, '!' leaves nodes out, '&' keeps the common ones. May be repeated. Short "
+             "form: -w."},
     {.name = "hostfile",
      TEXT(hostfile),
      .filled = true,
@@ -58,7 +59,8 @@ static const struct param params[] = {
      .min = 1,
      .max = FLEET_AT_ONCE_MAX,
      .def = "64",
-     .help = "Maximum number of nodes in progress at the same time."},
+     .help = "Maximum number of nodes in progress at the same time. Of campaign start: of probes; "
+             "default there: 16."},
     {.name = "node_timeout",
      .kind = PARAM_INT,
      .offset = offsetof(struct fleet_settings, node_timeout_s),
@@ -66,7 +68,8 @@ static const struct param params[] = {
      .max = 3600,
      .def = "20",
      .unit = "s",
-     .help = "Time limit of one request to a node, with its connection."},
+     .help = "Time limit of one request to a node, with its connection. A node that sends nothing "
+             "for a quarter of it, and at least for 5 s, has failed too."},
     {.name = "partial_ok",
      .kind = PARAM_BOOL,
      .offset = offsetof(struct fleet_settings, partial_ok),
@@ -80,6 +83,7 @@ static const struct param params[] = {
              "Unix socket through ssh."},
     {.name = "ssh",
      TEXT(ssh),
+     .filled = true,
      .def = "ssh",
      .metavar = "PROGRAM",
      .help = "The ssh program. Without fleet_url each node's socket is forwarded by it."},
@@ -95,9 +99,12 @@ static const struct param params[] = {
      .help = "Groups of nodes: a line \"name: set\" each."},
     {.name = "group_command",
      TEXT(group_command),
+     .check = source_command_check,
      .def = "nodeset -e @%s",
      .metavar = "COMMAND",
-     .help = "Program that prints the nodes of a group which the file does not have; %s is the "
-             "group's name. It is started without a shell."},
+     .help =
+         "Program that prints the nodes of a group which the file does not have; each %s is "
+         "the group's name. It is started without a shell. A group for which it prints no nodes "
+         "is an error, unless its name has a source: @st:down."},
 };
 const struct param_table fleet_settings = {params, COUNT_OF(params)};

@@ -423,7 +423,7 @@ static void check_jobs(struct judge *j, enum admission_kind kind, bool pods)
     if (!first || n <= limit_of(j, kind))
         return;
     struct blocker *b = found(j, kind, n, limit_of(j, kind), "%d %s%s of %s on this node", n,
-                              pods ? "pod" : "job", n == 1 ? "" : "s", first->manager);
+                              pods ? "pod" : "job", str_plural(n), first->manager);
     if (b)
         snprintf(b->named, sizeof b->named, "%s, such as %s", b->text, first->name);
 }

@@ -96,17 +96,23 @@ static bool planner_prefers(const struct topology *t, const struct topo_cpu *a,
     return more > 0 || (more == 0 && a->core != b->core);
 }
 
+// Of the `n` candidates of a group that are not taken, of which there is one.
+static int strongest_left(const struct topology *t, const struct topo_cpu **group, int n,
+                          const bool *taken)
+{
+    int best = -1;
+    for (int i = 0; i < n; i++)
+        if (!taken[i] && (best < 0 || planner_prefers(t, group[i], group[best])))
+            best = i;
+    return best;
+}
+
 // Marks `most` of the `n` candidates of a group.
 static void mark_strongest(const struct topology *t, const struct topo_cpu **group, int n,
                            int64_t most, bool *taken)
 {
-    for (int64_t k = 0; k < most && k < n; k++) {
-        int best = -1;
-        for (int i = 0; i < n; i++)
-            if (!taken[i] && (best < 0 || planner_prefers(t, group[i], group[best])))
-                best = i;
-        taken[best] = true;
-    }
+    for (int64_t k = 0; k < most && k < n; k++)
+        taken[strongest_left(t, group, n, taken)] = true;
 }
 
 static int refuse_few(const struct spec *s, int64_t want, int node, int there, struct err *err)
@@ -118,6 +124,14 @@ static int refuse_few(const struct spec *s, int64_t want, int node, int there, s
                        (long long)want, there, what);
     return err_set(err, ERR_INVALID, "ranks", "is %lld per node, but node %d has %d %s for ranks",
                    (long long)want, node, there, what);
+}
+
+// One core is the first of its group, where that measures alone: by the same rule as one of a node.
+static void put_first(const struct topo_cpu **group, int best)
+{
+    const struct topo_cpu *first = group[best];
+    memmove(group + 1, group, (size_t)best * sizeof(const struct topo_cpu *));
+    group[0] = first;
 }
 
 // Of the first group in the list. Returns how many candidates it has; -1.
@@ -134,10 +148,13 @@ static int choose_group(struct plan *p, const struct spec *s, const struct topol
     CLEANUP_MEM bool *taken = calloc((size_t)size, sizeof *taken);
     if (!taken)
         return err_set(err, ERR_NO_MEMORY, "ranks", "no memory for %d CPUs", size);
-    if (which != ALL_CORES)
+    bool all = which == ALL_CORES || most >= size;
+    if (all && benchmarks[s->benchmark].first_measures)
+        put_first(list, strongest_left(t, list, size, taken));
+    if (!all)
         mark_strongest(t, list, size, most, taken);
     for (int i = 0; i < size; i++)
-        if ((which == ALL_CORES || taken[i]) && planner_add_rank(p, list[i], err) < 0)
+        if ((all || taken[i]) && planner_add_rank(p, list[i], err) < 0)
             return -1;
     return size;
 }
@@ -360,7 +377,7 @@ static void note_special(struct plan *p, const struct topology *t, const char *m
     str_from_ids(ids, n, list, sizeof list);
     if (n)
         note(p, "node%s %s (memory of the kind %s) %s left out: name %s in %s to measure %s",
-             n == 1 ? "" : "s", list, kind, n == 1 ? "is" : "are", n == 1 ? "it" : "them", member,
+             str_plural(n), list, kind, n == 1 ? "is" : "are", n == 1 ? "it" : "them", member,
              n == 1 ? "it" : "them");
 }
 
@@ -494,7 +511,8 @@ static void note_kinds(struct plan *p, const struct topology *t)
 static void planner_take_found(struct plan *p, const struct spec *s, const struct topology *t)
 {
     bool by_size = strcmp(s->size, "auto") == 0 || s->benchmark == BENCHMARK_SCAN;
-    const struct found_cache *f = &t->found;
+    const struct found_memory *f = &t->found;
+    p->estimate_run = f->load_ns > 0 ? f->run : 0;
     int64_t listed = topology_llc_bytes(t) >> 20;
     if (!f->found || s->benchmark == BENCHMARK_HIERARCHY || (!by_size && !f->bytes))
         return;
@@ -771,8 +789,10 @@ int plan_make(struct plan *p, const struct spec *s, const struct topology *t, st
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a plan");
     if (choose_ranks(&made, s, t, err) < 0 || needs_ranks(&made, s, err) < 0 ||
         place(&made, s, t, err) < 0 || first_touch_everywhere(&made, s) < 0 ||
-        planner_find_targets(&made, s, t, err) < 0 || planner_check_home(&made, s, err) < 0 ||
-        find_load_cpus(&made, s, t, err) < 0 || note_sharing(&made, t, err) < 0)
+        planner_find_targets(&made, s, t, err) < 0 ||
+        shape_check_pairs(s, made.n_ranks, made.n_targets, err) < 0 ||
+        planner_check_home(&made, s, err) < 0 || find_load_cpus(&made, s, t, err) < 0 ||
+        note_sharing(&made, t, err) < 0)
         return -1;
     note_kinds(&made, t);
     planner_take_found(&made, s, t);

@@ -127,8 +127,8 @@ void run_groups_open(struct run_groups *g, const char *root)
                  strerror(errno));
     if (*g->base)
         cgroup_sweep(g->base);
-    log_event(LOG_LVL_INFO, "runner.groups", "base=\"%s\" memory=%d cpu=%d text=\"%s\"", g->base,
-              g->memory, g->cpu, g->why);
+    log_event(LOG_LVL_INFO, "runner.groups", "base=\"%s\" memory=%d cpu=%d text=\"%s\"",
+              log_quote(g->base).text, g->memory, g->cpu, log_quote(g->why).text);
 }
 
 // --- a run's

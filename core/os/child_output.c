@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/str.h"
+#include "base/utf8.h"
 
 enum {
     OUTPUT_PIECE = 16384, // of one read: a list of many nodes takes a few hundred
@@ -140,5 +140,5 @@ void child_output_leave(struct child_output *c)
 void child_output_line(const struct buf *text, char *out, size_t room)
 {
     snprintf(out, room, "%.*s", (int)strcspn(buf_text(text), "\n"), buf_text(text));
-    str_no_controls(out);
+    utf8_plain(out);
 }

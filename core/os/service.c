@@ -42,7 +42,7 @@ static void service_notify(struct service *s, const char *text)
     if (fd < 0 || sendto(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT,
                          (struct sockaddr *)&s->address, s->address_len) < 0)
         log_event(LOG_LVL_WARN, "notify", "text=\"systemd cannot be notified: %s\"",
-                  strerror(errno));
+                  log_quote(strerror(errno)).text);
 }
 
 static int read_address(struct service *s, struct err *err)

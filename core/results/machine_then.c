@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/compare/fact_changes.h"
+#include "analysis/compare/setup_change.h"
 #include "base/cleanup.h"
 
 void machine_then_fini(struct machine_then *p)
@@ -59,12 +60,16 @@ int machine_then_write_changes(const struct machine_then *a, const struct machin
     return 0;
 }
 
+// 0: it is gone, and its hashes are empty.
+static int machine_then_run(struct store *s, int64_t id, struct run *out, struct err *err)
+{
+    return store_run_get(s, id, out, err) < 0 && err->code != ERR_NOT_FOUND ? -1 : 0;
+}
+
 static int load_by_id(struct store *s, int64_t id, struct machine_then *out, struct err *err)
 {
     struct run r CLEANUP(run_fini) = {0};
-    if (store_run_get(s, id, &r, err) < 0)
-        return err->code == ERR_NOT_FOUND ? 0 : -1;
-    return machine_then_load(s, &r, out, err);
+    return machine_then_run(s, id, &r, err) < 0 ? -1 : machine_then_load(s, &r, out, err);
 }
 
 int machine_then_write_changes_of(struct store *s, int64_t a, int64_t b, struct jsonw *w,
@@ -75,4 +80,14 @@ int machine_then_write_changes_of(struct store *s, int64_t a, int64_t b, struct 
     if (load_by_id(s, a, &before, err) < 0 || load_by_id(s, b, &after, err) < 0)
         return -1;
     return machine_then_write_changes(&before, &after, w, key, err);
+}
+
+int machine_then_differs(struct store *s, int64_t a, int64_t b, struct err *err)
+{
+    struct run before CLEANUP(run_fini) = {0}, after CLEANUP(run_fini) = {0};
+    if (machine_then_run(s, a, &before, err) < 0 || machine_then_run(s, b, &after, err) < 0)
+        return -1;
+    const struct setup_hashes then = {before.class_hash, before.config_hash};
+    const struct setup_hashes now = {after.class_hash, after.config_hash};
+    return setup_hashes_differ(&then, &now);
 }

@@ -21,3 +21,5 @@ int machine_then_write_changes(const struct machine_then *a, const struct machin
 // The same for two runs by number. A run that is gone is not known.
 int machine_then_write_changes_of(struct store *s, int64_t a, int64_t b, struct jsonw *w,
                                   const char *key, struct err *err);
+// 1: the machines of these two runs are known and differ; 0: they do not, or are not; -1.
+int machine_then_differs(struct store *s, int64_t a, int64_t b, struct err *err);

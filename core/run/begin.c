@@ -47,7 +47,7 @@ static void begin_add_budget(struct job *j)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
     budget_describe(&j->plan, &text);
-    if (j->plan.n_shortened)
+    if (text.len)
         conditions_add(&j->conditions, CONDITION_BUDGET, -1, "to fit the budget of %lld s: %s",
                        (long long)j->spec.budget_s, buf_text(&text));
 }
@@ -146,6 +146,7 @@ int job_begin(struct job *j, struct store *s, struct gate *g, const struct run_g
     j->created_ms = run.created_ms;
     if (gate_check(g, &j->spec, &j->plan, true, err) < 0)
         return -1;
+    budget_apply(&j->plan, &j->spec); // from here on it is what is measured
     j->account = g->account;
     begin_add_findings(j, g->machine);
     begin_add_job(j, g->within);

@@ -21,12 +21,12 @@
 int run_dir_base_make(const char *base, struct err *err)
 {
     if (*base != '/' || strlen(base) >= 300)
-        return err_set(err, ERR_USAGE, "run-dir", "must be an absolute path of at most 299 bytes");
+        return err_set(err, ERR_USAGE, "run_dir", "must be an absolute path of at most 299 bytes");
     if (dirs_make(base, 0755, 0755, err) < 0)
         return -1;
     struct stat st;
     if (lstat(base, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
-        return err_set(err, ERR_USAGE, "run-dir", "%s is not a directory of ours", base);
+        return err_set(err, ERR_USAGE, "run_dir", "%s is not a directory of this account", base);
     return chmod(base, 0711) < 0 ? err_sys(err, "mode of %s", base) : 0;
 }
 

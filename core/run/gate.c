@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request and a run that starts pass the same checks in the same order: plan, admission, programs
-// and account, launcher. The first that fails is the answer.
+// and account, launcher. The first that fails is the answer; a dry run only notes what admission
+// says.
 #include "core/run/gate.h"
 
 #include <inttypes.h>
@@ -30,7 +31,8 @@ static void take_look(struct gate *g)
                   "text=\"measuring processes run as root, as --job-user says\"");
     if (strcmp(g->paths.mpi_why, f->paths.mpi_why) != 0)
         log_event(LOG_LVL_WARN, "runner.mpi", "text=\"%s\"",
-                  *f->paths.mpi_why ? f->paths.mpi_why : "mpirun can be used again");
+                  *f->paths.mpi_why ? log_quote(f->paths.mpi_why).text
+                                    : "mpirun can be used again");
     g->paths = f->paths;
 }
 
@@ -114,11 +116,17 @@ void gate_fini(struct gate *g)
     account_forget_copy(&g->paths, g->run_dir);
 }
 
-static int admit(struct gate *g, const struct spec *s, const struct plan *p, struct err *err)
+// Whether the node must be free for the plan, is looked at all the same, or does not matter.
+enum admit { ADMIT_MUST, ADMIT_LOOK, ADMIT_ANY };
+
+static int admit(struct gate *g, const struct spec *s, const struct plan *p, enum admit how,
+                 struct err *err)
 {
+    if (how == ADMIT_ANY)
+        return 0;
     if (monitor_check(g->monitor, p, s->force, g->within, &g->admission, err) < 0)
         return -1;
-    return admission_error(&g->admission, err);
+    return how == ADMIT_MUST ? admission_error(&g->admission, err) : 0;
 }
 
 // The automatic limit is for runs that hang: twice the estimate, because a busy node takes longer.
@@ -147,7 +155,10 @@ static int gate_estimate(const struct spec *s, struct plan *p, struct workload *
     p->estimate_s = estimate_s(s, w);
     if (budget_fit(p, s, w, err) < 0)
         return -1;
-    p->timeout_s = time_limit_of(s, p->estimate_s);
+    struct spec fitted = *s;
+    budget_apply(p, &fitted);
+    p->estimate_most_s = estimate_most_s(&fitted, w);
+    p->timeout_s = time_limit_of(s, p->estimate_most_s);
     return check_time(p, err);
 }
 
@@ -199,16 +210,16 @@ static int check_job(const struct gate *g, struct err *err)
 }
 
 static int check_on(struct gate *g, const struct topology *t, const struct spec *s,
-                    struct plan *plan, bool now, struct err *err)
+                    struct plan *plan, enum admit how, struct err *err)
 {
     struct plan got CLEANUP(plan_fini) = {0};
     struct workload w CLEANUP(workload_fini) = {0};
-    if (plan_make(&got, s, t, err) < 0 || (now && admit(g, s, &got, err) < 0) ||
+    if (plan_make(&got, s, t, err) < 0 || admit(g, s, &got, how, err) < 0 ||
         workload_make(&w, s, &got, t, err) < 0 || gate_estimate(s, &got, &w, err) < 0 ||
         make_ready(g, err) < 0)
         return -1;
     if (launch_choose(&got, &g->paths, s, err) < 0) {
-        if (now) // what keeps it from starting may be fixed: the next request will know
+        if (how != ADMIT_ANY) // what is missing may be fixed: the next request will know
             gate_look(g, GATE_FRESH_MS);
         return -1;
     }
@@ -221,13 +232,19 @@ static int check_on(struct gate *g, const struct topology *t, const struct spec 
     return 0;
 }
 
-int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now, struct err *err)
+static int check(struct gate *g, const struct spec *s, struct plan *plan, enum admit how,
+                 struct err *err)
 {
     struct bounds b CLEANUP(bounds_fini) = {0};
     g->admission = (struct admission){0};
     return check_job(g, err) < 0 || bounds_make(&b, g, err) < 0
                ? -1
-               : check_on(g, &b.topology, s, plan, now, err);
+               : check_on(g, &b.topology, s, plan, how, err);
+}
+
+int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now, struct err *err)
+{
+    return check(g, s, plan, now ? ADMIT_MUST : ADMIT_ANY, err);
 }
 
 int gate_check_or_wait(struct gate *g, const struct spec *s, struct plan *plan, bool now,
@@ -249,7 +266,7 @@ int gate_dry_run(struct gate *g, const struct spec *s, bool now, struct plan *pl
     struct plan got CLEANUP(plan_fini) = {0};
     struct launch l CLEANUP(launch_fini) = {0};
     char dir[400];
-    if (gate_check_or_wait(g, s, &got, now, err) < 0)
+    if (check(g, s, &got, now ? ADMIT_LOOK : ADMIT_ANY, err) < 0)
         return -1;
     snprintf(dir, sizeof dir, "%s/RUN", g->run_dir);
     struct spec measured = *s;

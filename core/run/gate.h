@@ -48,7 +48,8 @@ int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now
 // As gate_check, but what will pass is no error of a run that can wait.
 int gate_check_or_wait(struct gate *g, const struct spec *s, struct plan *plan, bool now,
                        struct err *err);
-// As gate_check_or_wait, with the command line that would start.
+// The plan and the command line that would start. What blocks the run is no error: `admission` has
+// it.
 int gate_dry_run(struct gate *g, const struct spec *s, bool now, struct plan *plan,
                  struct buf *command, struct err *err);
 // Whether the node is free for it alone; with !now it is.

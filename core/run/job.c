@@ -20,7 +20,6 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "core/os/processes.h"
-#include "model/budget.h"
 
 enum {
     PROGRESS_EVERY_MS = 100,
@@ -96,6 +95,7 @@ void job_free(struct job *j)
     machine_fini(&j->planned);
     free(j->log);
     buf_free(&j->ending.conditions);
+    buf_free(&j->ending.plan);
     free(j);
 }
 
@@ -105,9 +105,7 @@ int job_prepare(struct job *j, const char *base, const struct launch_paths *path
         return -1;
     if (records_init(&j->records, j->dir.nonce, &j->spec, &j->plan, err) < 0)
         return -1;
-    struct spec measured = j->spec;
-    budget_apply(&j->plan, &measured);
-    return launch_make(&j->launch, paths, &j->plan, &measured, j->dir.path, j->dir.nonce,
+    return launch_make(&j->launch, paths, &j->plan, &j->spec, j->dir.path, j->dir.nonce,
                        j->account.root, err);
 }
 

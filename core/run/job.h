@@ -13,8 +13,8 @@
 
 struct ending { // the result while it is being stored
     struct run_result result;
-    struct buf conditions; // of result
-    struct err why;        // of result
+    struct buf conditions, plan; // of result
+    struct err why;              // of result
     struct store_stage stage;
 };
 

@@ -56,7 +56,8 @@ void job_machine_changed(struct job *j, struct machine *was, const struct machin
     }
     if (there)
         return;
-    log_event(LOG_LVL_WARN, "run.machine_gone", "id=%" PRId64 " text=\"%s\"", j->id, why.text);
+    log_event(LOG_LVL_WARN, "run.machine_gone", "id=%" PRId64 " text=\"%s\"", j->id,
+              log_quote(why.text).text);
     if (j->running)
         job_stop(j, &why);
     else if (j->error.code == ERR_NONE)

@@ -50,7 +50,8 @@ static int take_hello(struct records *r, struct record *rec, struct err *err)
     if (strcmp(h->benchmark, benchmarks[r->spec->benchmark].name) != 0)
         return BAD("it measured \"%s\", not %s", h->benchmark, benchmarks[r->spec->benchmark].name);
     if (h->ranks != r->plan->n_ranks)
-        return BAD("%" PRId64 " ranks said hello, planned were %d", h->ranks, r->plan->n_ranks);
+        return BAD("%" PRId64 " rank%s said hello, planned were %d", h->ranks, str_plural(h->ranks),
+                   r->plan->n_ranks);
     r->hello = *h;
     r->have_hello = true;
     return 0;
@@ -62,6 +63,21 @@ static struct matrix *records_find_matrix(struct records *r, const char *name)
         if (strcmp(r->matrices[i].name, name) == 0)
             return &r->matrices[i];
     return NULL;
+}
+
+// Only where a budget may leave pairs out, and before anything says how many there are.
+static int take_pairs(struct records *r, struct record *rec, struct err *err)
+{
+    const struct spec *s = r->spec;
+    int64_t ranks = r->plan->n_ranks, planned = spec_pairs_of(s, ranks * (ranks - 1) / 2);
+    if (r->pairs_most || r->n_matrices)
+        return BAD("a number of pairs %s", r->pairs_most ? "twice" : "behind a matrix");
+    if (!s->budget_s || !spec_param(s, "concurrent_pairs") || strcmp(s->pairs, "all") != 0)
+        return BAD("a number of pairs, where none may be left out");
+    if (rec->pairs.most >= planned || rec->pairs.most < spec_fewest_pairs(ranks))
+        return BAD("%" PRId64 " of %" PRId64 " pairs", rec->pairs.most, planned);
+    r->pairs_most = rec->pairs.most;
+    return 0;
 }
 
 static int records_take_matrix(struct records *r, struct record *rec, struct err *err)
@@ -144,7 +160,7 @@ static int take_line(struct records *r, const char *line, size_t n, struct err *
         [RECORD_HELLO] = take_hello,         [RECORD_MATRIX] = records_take_matrix,
         [RECORD_CELL] = take_cell,           [RECORD_RANK] = take_rank,
         [RECORD_CONDITION] = take_condition, [RECORD_END] = take_end,
-        [RECORD_PROGRESS] = take_progress,
+        [RECORD_PROGRESS] = take_progress,   [RECORD_PAIRS] = take_pairs,
     };
     struct record rec = {0};
     if (r->have_end)
@@ -195,6 +211,8 @@ int records_feed(struct records *r, const char *bytes, size_t n, struct err *err
 int records_check(const struct records *r, struct err *err)
 {
     struct shape shapes[SHAPES_MAX];
+    struct spec measured = *r->spec;
+    measured.pairs_most = r->pairs_most ? r->pairs_most : measured.pairs_most;
     if (!r->have_hello && !r->have_end)
         return BAD("numa_bench did not start: see the log of the run");
     if (!r->have_end)
@@ -210,7 +228,7 @@ int records_check(const struct records *r, struct err *err)
     if (r->n_matrices != shape_list(r->spec, shapes))
         return BAD("a matrix is missing");
     for (int i = 0; i < r->n_matrices; i++)
-        if (!shape_complete(&r->matrices[i]))
+        if (!shape_measured(&r->matrices[i], &measured))
             return BAD("matrix %s has cells without a value", r->matrices[i].name);
     if (r->n_ranks != r->plan->n_ranks)
         return BAD("%d of %d ranks reported where they ran", r->n_ranks, r->plan->n_ranks);

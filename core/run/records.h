@@ -28,6 +28,7 @@ struct records {
     struct matrix matrices[RECORDS_MATRICES_MAX];
     int n_matrices;
     int64_t n_cells;
+    int64_t pairs_most;      // that the bench measures instead of those planned; 0: these
     struct rank_info *ranks; // plan->n_ranks of them; owned
     bool *have_rank;
     int n_ranks;

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "core/results/run_metrics.h"
 #include "core/run/machine_changes.h"
+#include "model/budget.h"
 #include "model/target.h"
 
 static void add_suffered(struct job *j, struct monitor *a)
@@ -40,9 +41,23 @@ static void add_placement(struct conditions *c, int rank, const struct plan_rank
                        got->migrations);
 }
 
+// The bench itself says why, where it measured fewer pairs than planned.
+static void note_pairs(struct job *j)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    int64_t fewer = j->records.pairs_most;
+    if (fewer)
+        budget_take_pairs(&j->plan, &j->spec, fewer);
+    else
+        budget_describe_pairs(&j->plan, j->spec.budget_s, &text);
+    if (text.len)
+        conditions_add(&j->conditions, CONDITION_BUDGET, -1, "%s", buf_text(&text));
+}
+
 void job_note_end(struct job *j, struct monitor *a)
 {
     const struct records *records = &j->records;
+    note_pairs(j);
     add_suffered(j, a);
     job_note_hang(j);
     conditions_append(&j->conditions, &records->conditions);
@@ -91,9 +106,12 @@ static int make_result(struct job *j, struct err *err)
 {
     struct ending *e = &j->ending;
     buf_free(&e->conditions);
-    struct jsonw w = jsonw_to(&e->conditions);
-    conditions_write_json(&j->conditions, &w, NULL);
-    if (!buf_ok(&e->conditions))
+    buf_free(&e->plan);
+    struct jsonw conditions = jsonw_to(&e->conditions), plan = jsonw_to(&e->plan);
+    conditions_write_json(&j->conditions, &conditions, NULL);
+    if (j->records.pairs_most)
+        plan_write_json(&j->plan, &plan, NULL);
+    if (!buf_ok(&e->conditions) || !buf_ok(&e->plan))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the conditions of a run");
     enum run_state state = job_outcome(j, &e->why);
     e->result =
@@ -103,6 +121,7 @@ static int make_result(struct job *j, struct err *err)
                             .error_text = e->why.text,
                             .method = *j->records.hello.method ? j->records.hello.method : NULL,
                             .conditions_json = buf_text(&e->conditions),
+                            .plan_json = j->records.pairs_most ? buf_text(&e->plan) : NULL,
                             .log = j->log};
     if (has_numbers(e, &j->records))
         set_numbers(&e->result, &j->records);
@@ -156,6 +175,6 @@ int job_store(struct job *j, struct store *s, const struct machine *m, enum run_
     if (rc == 0)
         log_event(*state == RUN_SUCCEEDED ? LOG_LVL_INFO : LOG_LVL_WARN, "run.over",
                   "id=%" PRId64 " state=%s text=\"%s\"", j->id, run_state_names[*state],
-                  e->why.text);
+                  log_quote(e->why.text).text);
     return rc;
 }

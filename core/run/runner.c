@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "core/admission/monitor.h"
-#include "core/results/found_cache.h"
+#include "core/results/found_memory.h"
 #include "core/run/begin.h"
 #include "core/run/events.h"
 #include "core/run/fill.h"
@@ -94,7 +94,7 @@ int runner_look_at_machine(struct runner *r, struct err *err)
 static int runner_look_before_plan(struct runner *r, struct err *err)
 {
     return runner_look_at_machine(r, err) < 0 ? -1
-                                              : found_cache_look(r->gate.machine, r->store, err);
+                                              : found_memory_look(r->gate.machine, r->store, err);
 }
 
 // --- finishing
@@ -214,7 +214,7 @@ static void on_look(void *ctx, uint32_t events)
     err_set(&why, ERR_BUSY, "", "stopped, because it disturbed others: %s (limit %.0f %%)", b.text,
             b.limit);
     log_event(LOG_LVL_WARN, "run.disturbs", "id=%" PRId64 " text=\"%s\"", r->job->id,
-              admission_named(&b));
+              log_quote(admission_named(&b)).text);
     job_stop(r->job, &why);
 }
 
@@ -566,6 +566,27 @@ static void add_progress(const struct job *j, struct run *run)
     snprintf(run->method, sizeof run->method, "%s", j->records.hello.method);
 }
 
+// Those of the row were known at the start. The ranks report more while they measure.
+static int add_conditions_so_far(const struct job *j, struct run *run, struct err *err)
+{
+    CLEANUP_MEM struct conditions *all = NULL;
+    CLEANUP_BUF struct buf json = BUF_INIT;
+    struct jsonw w = jsonw_to(&json);
+    if (!j->records.conditions.n)
+        return 0;
+    all = malloc(sizeof *all);
+    if (!all)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the conditions of a run");
+    *all = j->conditions;
+    conditions_append(all, &j->records.conditions);
+    conditions_write_json(all, &w, NULL);
+    if (!buf_ok(&json))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the conditions of a run");
+    free(run->conditions_json);
+    run->conditions_json = buf_steal(&json);
+    return 0;
+}
+
 int runner_run_get(struct runner *r, int64_t id, struct run *out, struct err *err)
 {
     if (r->over && r->job->id == id)
@@ -573,9 +594,10 @@ int runner_run_get(struct runner *r, int64_t id, struct run *out, struct err *er
     if (store_run_get(r->store, id, out, err) < 0)
         return -1;
     waits_describe(&r->waits, out);
-    if (out->state == RUN_RUNNING && r->job && r->job->id == id)
-        add_progress(r->job, out);
-    return 0;
+    if (out->state != RUN_RUNNING || !r->job || r->job->id != id)
+        return 0;
+    add_progress(r->job, out);
+    return r->over ? 0 : add_conditions_so_far(r->job, out, err); // they are appended at its end
 }
 
 int runner_log_get(struct runner *r, int64_t id, char **text, struct err *err)

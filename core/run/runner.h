@@ -28,14 +28,14 @@ int runner_start(struct runner *r, struct err *err);
 int runner_submit(struct runner *r, const struct spec *s, const char *key,
                   struct batch_place *within, int64_t *id, bool *again, struct err *err);
 // What would happen: the plan, the command line, and what blocks it now. Same checks and errors
-// as submit.
+// as submit, but a node that is not free is none.
 int runner_dry_run(struct runner *r, const struct spec *s, const struct batch_place *within,
                    struct plan *p, struct buf *command, struct admission *a, struct err *err);
 // Would it be admitted now? While a run is running nothing blocks: the next one waits for
 // its end and is looked at then. ERR_INVALID if it cannot be planned.
 int runner_available(struct runner *r, const struct spec *s, const struct batch_place *within,
                      struct admission *a, struct err *err);
-// Why the last submit or dry run was refused; n is 0 if it was for something else.
+// Why the last submit was refused; n is 0 if it was for something else.
 const struct admission *runner_refusal(const struct runner *r);
 // CPUs and memory that came or went: the struct machine given to runner_new is read again. A run
 // that is running and has lost some of its CPUs, or a node's memory, is stopped and fails with

@@ -13,16 +13,12 @@
 #include "core/store/db.h"
 #include "core/store/runs.h"
 #include "core/store/transaction.h"
+#include "model/token.h"
 
 int baseline_name_check(const char *name, struct err *err)
 {
-    size_t n = strlen(name);
-    if (n >= 1 && n <= BASELINE_NAME_MAX &&
-        name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")] ==
-            '\0')
-        return 0;
-    return err_set(err, ERR_INVALID, "name", "must be 1 to %d letters, digits, '.', '_' or '-'",
-                   BASELINE_NAME_MAX);
+    _Static_assert((int)BASELINE_NAME_MAX == (int)TOKEN_NAME_MAX, "both are names in a route");
+    return token_check_name(name, err);
 }
 
 // At most one more than `most`, so that the caller sees when there are too many.

@@ -99,9 +99,12 @@ int migrate_check_file(const char *path, const struct migration *m, struct err *
 {
     unsigned char head[HEADER_SIZE] = {0};
     struct stat st;
-    CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    // Of a pipe the opening would wait for a writer.
+    CLEANUP_FD int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return errno == ENOENT ? 0 : err_set(err, ERR_STORAGE, "", "%s: %s", path, strerror(errno));
+    if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
+        return err_set(err, ERR_STORAGE, "", "%s is not a regular file", path);
     ssize_t n = read(fd, head, sizeof head);
     if (n < 0 || fstat(fd, &st) < 0)
         return err_set(err, ERR_STORAGE, "", "%s: %s", path, strerror(errno));

@@ -14,8 +14,8 @@ struct run_result {       // borrowed pointers
     enum err_code error;
     const char *error_member, *error_text;
     const char *method;
-    const char *conditions_json;
-    const double *phase_ms; // PHASES values or NULL
+    const char *conditions_json, *plan_json; // NULL: as it started
+    const double *phase_ms;                  // PHASES values or NULL
     const struct matrix *matrices;
     int n_matrices;
     const struct rank_info *ranks;

@@ -16,6 +16,7 @@
 #include "core/store/metrics.h"
 #include "core/store/queue.h"
 #include "core/store/transaction.h"
+#include "model/budget.h"
 
 static int spec_text(const struct spec *spec, struct buf *out, struct err *err)
 {
@@ -139,6 +140,7 @@ static int runs_read_run(sqlite3_stmt *q, struct run *r, struct err *err)
         return err_prefix(err, "stored spec of run %" PRId64, r->id);
     if (copy_text(q, 16, &r->plan_json, err) < 0 || copy_text(q, 17, &r->conditions_json, err) < 0)
         return -1;
+    budget_apply_stored(r->plan_json, &r->spec);
     const char *phases = sq_text(q, 18);
     if (sq_row_whole(q, err) < 0)
         return -1;
@@ -293,11 +295,11 @@ static int put_final(struct store *s, int64_t id, const struct run_result *r, in
     if (!buf_ok(&phases))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the phases of a run");
     sqlite3_stmt *q = s->queries[Q_FINISHED];
-    if (sq_bind(q, err, "itiittttiitt", id, run_state_names[r->state], seq,
+    if (sq_bind(q, err, "itiittttiittt", id, run_state_names[r->state], seq,
                 r->finished_ms ? r->finished_ms : finished_ms(s, id),
                 r->error ? err_info(r->error)->slug : NULL, r->error_member, r->error_text,
                 r->method, (int64_t)r->n_ranks, runs_cells_of(r), r->conditions_json,
-                r->phase_ms ? buf_text(&phases) : NULL) < 0)
+                r->phase_ms ? buf_text(&phases) : NULL, r->plan_json) < 0)
         return -1;
     return sq_done(q, err);
 }

@@ -27,6 +27,7 @@ static const char *const sql[STORE_QUERIES] = {
     [Q_FINISHED] = "UPDATE run SET state = ?2, seq = ?3, finished_ms = ?4, error = ?5, "
                    "error_member = ?6, error_text = ?7, method = ?8, n_ranks = ?9, n_cells = ?10, "
                    "conditions = coalesce(?11, conditions), phases = ?12, "
+                   "plan = coalesce(?13, plan), "
                    "measured_ms = coalesce(measured_ms, started_ms, created_ms) WHERE id = ?1",
     [Q_NEXT_SEQ] = "UPDATE counter SET value = value + 1 WHERE name = 'seq' RETURNING value",
     [Q_FEED] = "SELECT name, (SELECT value FROM counter WHERE counter.name = 'seq') FROM identity",

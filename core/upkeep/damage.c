@@ -22,7 +22,7 @@ void upkeep_log_damage(const struct upkeep *k)
                   "why=\"%s\" set_aside=\"%s\" queue_kept=%" PRId64
                   " text=\"a fresh database was begun; docs/STORAGE.md says how to get back what "
                   "the other one holds\"",
-                  d->why, d->file, d->carried);
+                  log_quote(d->why).text, log_quote(d->file).text, d->carried);
 }
 
 int upkeep_set_aside(struct upkeep *k, const char *why, struct err *err)
@@ -181,7 +181,7 @@ static void on_checked(void *ctx, const struct err *how)
 int upkeep_check(struct upkeep *k, enum store_work work, const char *because)
 {
     struct err err;
-    log_event(LOG_LVL_INFO, "store.check", "text=\"%s\"", because);
+    log_event(LOG_LVL_INFO, "store.check", "text=\"%s\"", log_quote(because).text);
     if (store_child_start(&k->check, k->loop, work, store_path(k->store), NULL, on_checked, k,
                           &err) < 0) {
         k->suspected = false;

@@ -14,17 +14,21 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "fleet/campaigns/parts.h"
 #include "fleet/collect/campaign_ingest.h"
 
 #define DRY_IDS (INT64_C(1) << 40) // numbers of dry runs: the store has none of them
 
 enum {
-    IN_FLIGHT = 512,          // requests of all campaigns; further ones are queued
-    BODY_MAX = 1 << 20,       // of a response: a run of 1024 ranks has a plan of 400 KB
+    // Requests that nodes hold while their runs last; further ones are queued. All campaigns have
+    // at most 16 * 256 = 4096 probes, so a queued one waits 7 * 25 s = 3 min at most. Requests that
+    // begin and cancel runs do not wait for these: at_once (64) of them are in flight.
+    HELD_IN_FLIGHT = 512,
+    // Of a response: a run of 1024 ranks has a plan of 400 KB. Hostile nodes make it 576 MiB.
+    BODY_MAX = 1 << 20,
     FOLLOW_MS = 60 * 1000,    // of a request that a node holds for 25 s
     CHANGES_MOST = 1000,      // of an item
-    NAMED_SOON_MS = 1000,     // until a collector that has just begun knows more nodes
     LOOK_MOST_MS = 60 * 1000, // until a campaign that waits is looked at again
 };
 
@@ -253,22 +257,24 @@ static void campaign_end(struct campaign *c, enum fleet_campaign_state state, co
     campaign_says(c, state, 0, why);
     c->over = true;
     log_event(LOG_LVL_INFO, "campaign", "id=%lld name=%s state=%s why=\"%s\"",
-              (long long)c->head.id, c->head.name, fleet_campaign_states[state], why);
+              (long long)c->head.id, c->head.name, fleet_campaign_states[state],
+              log_quote(why).text);
 }
 
 static const char *why_text(const struct campaign *c, enum probe_why why, char *out, size_t room)
 {
     const struct probe_plan *p = &c->plan;
-    int left = p->count[PROBE_PENDING];
+    int left = p->count[PROBE_PENDING], ended = p->count[PROBE_FAILED] + p->count[PROBE_DONE];
+    const char *are = left == 1 ? "node is" : "nodes are";
     if (why == PROBE_BECAUSE_CLOSED)
-        snprintf(out, room, "its window is closed; %d nodes are left", left);
+        snprintf(out, room, "its window is closed; %d %s left", left, are);
     else if (why == PROBE_BECAUSE_BUSY)
-        snprintf(out, room, "%d nodes that are left are busy or do not respond", left);
+        snprintf(out, room, "%d %s left: busy, or without a response", left, are);
     else if (why == PROBE_BECAUSE_BUDGET)
-        snprintf(out, room, "the budget has no room for another probe; %d nodes are left", left);
+        snprintf(out, room, "the budget has no room for another probe; %d %s left", left, are);
     else if (why == PROBE_BECAUSE_FAILURES)
-        snprintf(out, room, "%d of %d probes failed, more than %d %%", p->count[PROBE_FAILED],
-                 p->count[PROBE_FAILED] + p->count[PROBE_DONE], p->rules.failed_percent);
+        snprintf(out, room, "%d of %d probe%s failed, more than %d %%", p->count[PROBE_FAILED],
+                 ended, str_plural(ended), p->rules.failed_percent);
     else
         *out = '\0';
     return out;
@@ -364,14 +370,14 @@ static void await_slurm(struct campaign *c)
         submit_nodes(c);
     if (c->over)
         return;
+    int pending = c->plan.count[PROBE_PENDING], running = c->plan.count[PROBE_RUNNING];
     snprintf(why, sizeof why,
-             "Slurm is to run it on %d nodes: numaprobe fleet campaign script %lld prints how",
-             c->plan.count[PROBE_PENDING], (long long)c->head.id);
-    if (!c->plan.count[PROBE_PENDING])
-        snprintf(why, sizeof why, "Slurm runs it on %d nodes%s%s", c->plan.count[PROBE_RUNNING],
+             "Slurm is to run it on %d node%s: numaprobe fleet campaign script %lld prints how",
+             pending, str_plural(pending), (long long)c->head.id);
+    if (!pending)
+        snprintf(why, sizeof why, "Slurm runs it on %d node%s%s%s", running, str_plural(running),
                  *c->submission.job ? ": job " : "", c->submission.job);
-    campaign_says(c, c->plan.count[PROBE_PENDING] ? FLEET_CAMPAIGN_WAITING : FLEET_CAMPAIGN_RUNNING,
-                  until_ms, why);
+    campaign_says(c, pending ? FLEET_CAMPAIGN_WAITING : FLEET_CAMPAIGN_RUNNING, until_ms, why);
     c->due_ms = clock_mono_ms() + (look_ms < LOOK_MOST_MS ? look_ms : LOOK_MOST_MS);
     if (!c->marking && is_stored(c) && slurm_news(c)) {
         campaign_forget_round(c); // and is planned again with what is known then
@@ -460,15 +466,16 @@ static void on_campaigns(void *ctx, uint32_t events)
         if (c->due_ms <= now)
             campaign_look(c);
     }
-    fetch_turn(all->fetch);
+    fetch_turn(all->brief.fetch);
+    fetch_turn(all->held.fetch);
     campaigns_look_in(all);
 }
 
 static void on_campaign_fetch(void *ctx, uint32_t events)
 {
-    struct campaigns *all = ctx;
+    struct campaign_fetch *f = ctx;
     (void)events;
-    fetch_turn(all->fetch);
+    fetch_turn(f->fetch);
 }
 
 // ---- What the process that stores reports -------------------------------------------------------
@@ -768,19 +775,35 @@ void campaign_write_json(const struct fleet_campaign *c, struct jsonw *w, const 
 
 // ---- Life ---------------------------------------------------------------------------------------
 
+static int campaign_fetch_open(struct campaigns *all, struct campaign_fetch *f, int in_flight,
+                               const struct fetch_limits *limits, struct err *err)
+{
+    f->fetch = fetch_new(in_flight, limits, err);
+    f->watch =
+        f->fetch ? loop_watch_fd(all->loop, fetch_fd(f->fetch), EPOLLIN, on_campaign_fetch, f, err)
+                 : NULL;
+    return f->watch ? 0 : -1;
+}
+
+static void campaign_fetch_close(struct campaign_fetch *f)
+{
+    if (f->fetch)
+        fetch_stop(f->fetch);
+    loop_unwatch(f->watch);
+    fetch_free(f->fetch);
+}
+
 static int campaigns_open(struct campaigns *all, struct err *err)
 {
-    struct fetch_limits limits = fetch_defaults;
-    limits.total_ms = (int)all->c->node_timeout_s * 1000;
+    struct fetch_limits limits = fetch_limits_within(all->c->node_timeout_s), follow;
     limits.body_max = BODY_MAX;
-    all->follow = limits;
-    all->follow.total_ms = FOLLOW_MS;
-    all->follow.least_rate = 0;
-    all->fetch = fetch_new(IN_FLIGHT, &limits, err);
-    all->watch = all->fetch ? loop_watch_fd(all->loop, fetch_fd(all->fetch), EPOLLIN,
-                                            on_campaign_fetch, all, err)
-                            : NULL;
-    all->timer = all->watch ? loop_timer_new(all->loop, on_campaigns, all, err) : NULL;
+    follow = limits;
+    follow.total_ms = FOLLOW_MS;
+    follow.least_rate = 0;
+    if (campaign_fetch_open(all, &all->brief, (int)all->c->at_once, &limits, err) < 0 ||
+        campaign_fetch_open(all, &all->held, HELD_IN_FLIGHT, &follow, err) < 0)
+        return -1;
+    all->timer = loop_timer_new(all->loop, on_campaigns, all, err);
     if (!all->timer)
         return -1;
     poller_listen(all->poller, on_kept, all);
@@ -811,10 +834,8 @@ void campaigns_free(struct campaigns *all)
         slurm_submit_end(c);
     while (all->list)
         campaign_drop(all->list);
-    if (all->fetch)
-        fetch_stop(all->fetch);
+    campaign_fetch_close(&all->brief);
+    campaign_fetch_close(&all->held);
     loop_timer_free(all->timer);
-    loop_unwatch(all->watch);
-    fetch_free(all->fetch);
     free(all);
 }

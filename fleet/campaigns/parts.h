@@ -10,6 +10,7 @@
 
 // The largest time limit of a run: a node that says that one took longer is not believed.
 enum { PROBE_MOST_S = 14400 };
+enum { NAMED_SOON_MS = 1000 }; // until a collector that has just begun knows more nodes
 
 enum probing {
     PROBING_NOT,
@@ -71,13 +72,17 @@ struct campaigns_watch {
     void *ctx;
 };
 
+struct campaign_fetch {
+    struct fetch *fetch;
+    struct loop_watch *watch;
+};
+
 struct campaigns {
     struct loop *loop;
     const struct fleetd_config *c;
     struct poller *poller;
-    struct fetch *fetch;
-    struct fetch_limits follow; // of requests that a node holds
-    struct loop_watch *watch;
+    struct campaign_fetch brief; // requests that begin and cancel runs
+    struct campaign_fetch held;  // those that follow them: a node holds them
     struct loop_timer *timer;
     struct campaign *list;
     struct campaigns_watch *watches;

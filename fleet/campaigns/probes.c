@@ -25,10 +25,12 @@ enum {
     BODY_MEMORY = 8 << 20,  // of a response, read
 };
 
+enum probe_kind { PROBE_BEGINS, PROBE_FOLLOWS, PROBE_CANCELS };
+
 struct probe_call {
     struct campaign *campaign;
     int node;
-    bool cancels;
+    enum probe_kind kind;
 };
 
 // ---- What became of it --------------------------------------------------------------------------
@@ -168,8 +170,6 @@ static void run_received(struct campaign *c, int node, const struct json *run)
         n->deadline_ms = now + 1000 * ((starts ? limit_s : PROBE_MOST_S) + OVERTIME_S);
     if (probe_overdue(c, node))
         return;
-    if (n->ends)
-        cancel_request(c, node);
     if (now < n->followed_ms + FOLLOW_LEAST_MS)
         probe_pause(c, node, n->followed_ms + FOLLOW_LEAST_MS);
     else
@@ -182,8 +182,7 @@ static void problem_received(struct campaign *c, int node, const struct fetch_re
 {
     const char *type = json_get_text(problem, "type", ""), *slug = strrchr(type, '/');
     enum err_code code = err_find(slug ? slug + 1 : type);
-    bool busy =
-        code == ERR_BUSY || code == ERR_NO_MEMORY_NODE || r->status == 429 || r->status == 503;
+    bool busy = code == ERR_BUSY || code == ERR_NO_MEMORY_NODE || fetch_response_busy(r);
     int64_t wait_s = r->retry_after_s > 0 ? r->retry_after_s : BUSY_S;
     char why[CAMPAIGN_WHY];
     snprintf(why, sizeof why, "%.150s",
@@ -231,7 +230,7 @@ static void cancel_received(struct campaign *c, int node, const struct fetch_res
     int state = run_state_find(json_get_text(run, "state", ""));
     if (state >= 0 && run_state_final((enum run_state)state))
         run_final(c, node, run, (enum run_state)state);
-    else if (r->error != FETCH_OK || r->status == 429 || r->status == 503)
+    else if (r->error != FETCH_OK || fetch_response_busy(r))
         c->states[node].cancels = false; // it is requested again with the next response
 }
 
@@ -240,7 +239,7 @@ static void on_probe(void *ctx, struct fetch_response *r)
     struct probe_call *call = ctx;
     struct campaign *c = call->campaign;
     bool waits = !c->dropped && c->planned && c->plan.nodes[call->node].state == PROBE_RUNNING;
-    if (waits && call->cancels)
+    if (waits && call->kind == PROBE_CANCELS)
         cancel_received(c, call->node, r);
     else if (waits)
         response_received(c, call->node, r);
@@ -250,31 +249,49 @@ static void on_probe(void *ctx, struct fetch_response *r)
 
 // ---- Requests -----------------------------------------------------------------------------------
 
-static void probe_send(struct campaign *c, int node, struct fetch_request *q, const char *path,
-                       bool cancels)
+// False: it was not sent, and err says why.
+static bool probe_send(struct campaign *c, int node, struct fetch_request *q, const char *path,
+                       enum probe_kind kind, struct err *err)
 {
-    const struct polled *polled = poller_find(c->all->poller, c->nodes.names[node]);
+    struct campaigns *all = c->all;
+    const struct polled *polled = poller_find(all->poller, c->nodes.names[node]);
     struct probe_call *call = polled ? calloc(1, sizeof *call) : NULL;
     char url[sizeof polled->base[0] + 80];
-    struct err err = {0};
-    if (call) {
-        *call = (struct probe_call){c, node, cancels};
-        snprintf(url, sizeof url, "%s%s", polled->base[polled->at_base], path);
-        poller_address(q, url);
-        if (fetch_start(c->all->fetch, q, on_probe, call, &err) == 0) {
-            c->calls++;
-            return;
-        }
-        free(call);
+    if (!call) {
+        err_set(err, ERR_NOT_FOUND, NULL, "%s", polled ? "out of memory" : "no source names it");
+        return false;
     }
-    if (!cancels)
-        probe_refused(c, node, c->all->c->every_s * 1000,
-                      *err.text ? err.text : "no source names it");
+    *call = (struct probe_call){c, node, kind};
+    snprintf(url, sizeof url, "%s%s", polled->base[polled->at_base], path);
+    poller_address(all->poller, q, url);
+    if (fetch_start(kind == PROBE_FOLLOWS ? all->held.fetch : all->brief.fetch, q, on_probe, call,
+                    err) < 0) {
+        free(call);
+        return false;
+    }
+    c->calls++;
+    return true;
+}
+
+// A collector that has just begun may not know the node yet: others are probed first, but a run
+// that is to be cancelled is not given up for that.
+static void not_sent(struct campaign *c, int node, const char *why)
+{
+    char text[CAMPAIGN_WHY];
+    if (c->over && !poller_named(c->all->poller)) {
+        probe_pause(c, node, clock_mono_ms() + NAMED_SOON_MS);
+    } else if (c->over) {
+        snprintf(text, sizeof text, "its run could not be cancelled: %.120s", why);
+        probe_ended(c, node, PROBE_SKIPPED, 0, text);
+    } else {
+        probe_refused(c, node, c->all->c->every_s * 1000, why);
+    }
 }
 
 void probe_request(struct campaign *c, int node)
 {
     struct fetch_request q = poller_request(c->all->poller);
+    struct err err;
     char key[200];
     snprintf(key, sizeof key, "Idempotency-Key: %" PRId64 "-%" PRIx64 "/%d/%s", c->head.id,
              (uint64_t)c->head.created_ms, c->head.round, c->nodes.names[node]);
@@ -284,18 +301,22 @@ void probe_request(struct campaign *c, int node)
     q.body = buf_text(&c->request.spec);
     q.body_len = c->request.spec.len;
     c->states[node].probing = PROBING_REQUEST;
-    probe_send(c, node, &q, "/v1/runs", false);
+    if (!probe_send(c, node, &q, "/v1/runs", PROBE_BEGINS, &err))
+        not_sent(c, node, err.text);
 }
 
 static void probe_follow(struct campaign *c, int node)
 {
     struct fetch_request q = poller_request(c->all->poller);
+    struct err err;
     char path[80];
+    if (c->states[node].ends)
+        cancel_request(c, node);
     snprintf(path, sizeof path, "/v1/runs/%" PRId64 "?wait=%d", c->states[node].run, FOLLOW_S);
-    q.limits = &c->all->follow;
     c->states[node].probing = PROBING_FOLLOWS;
     c->states[node].followed_ms = clock_mono_ms();
-    probe_send(c, node, &q, path, false);
+    if (!probe_send(c, node, &q, path, PROBE_FOLLOWS, &err))
+        not_sent(c, node, err.text);
 }
 
 // Its end is seen by the request that follows it.
@@ -303,13 +324,13 @@ static void cancel_request(struct campaign *c, int node)
 {
     struct campaign_node *n = &c->states[node];
     struct fetch_request q = poller_request(c->all->poller);
+    struct err err;
     char path[80];
     if (!n->run || n->cancels)
         return;
-    n->cancels = true;
     snprintf(path, sizeof path, "/v1/runs/%" PRId64 "/cancel", n->run);
     q.method = "POST";
-    probe_send(c, node, &q, path, true);
+    n->cancels = probe_send(c, node, &q, path, PROBE_CANCELS, &err);
 }
 
 void probe_cancel(struct campaign *c, int node)

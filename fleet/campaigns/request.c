@@ -22,6 +22,14 @@ struct member {
                 struct err *err);
 };
 
+static int member_unknown(const char *path, const struct member *list, struct err *err)
+{
+    CLEANUP_BUF struct buf names = BUF_INIT;
+    for (const struct member *m = list; m->name; m++)
+        buf_fmt(&names, "%s%s", m == list ? "" : ", ", m->name);
+    return err_set(err, ERR_INVALID, path, "is unknown; the members are %s", buf_text(&names));
+}
+
 static int read_members(struct campaign_request *r, const struct json *object, const char *within,
                         const struct member *list, struct err *err)
 {
@@ -32,7 +40,7 @@ static int read_members(struct campaign_request *r, const struct json *object, c
         while (m->name && strcmp(m->name, json_name(v)) != 0)
             m++;
         if (!m->name)
-            return err_set(err, ERR_INVALID, path, "is no member of a campaign");
+            return member_unknown(path, list, err);
         if (m->read(r, v, path, err) < 0)
             return -1;
     }
@@ -65,30 +73,38 @@ static int member_choice(const struct json *v, const char *name, const char *con
     return err_set(err, ERR_INVALID, name, "must be one of: %s", buf_text(&list));
 }
 
-static int member_duration(const struct json *v, const char *name, int64_t least_m, int64_t *ms,
-                           struct err *err)
+// "12h" as ms; 0: it is none.
+static int64_t duration_ms(const char *text)
 {
     static const struct {
         char unit;
         int64_t ms;
     } units[] = {{'s', 1000}, {'m', 60000}, {'h', 3600000}, {'d', 86400000}, {'w', 604800000}};
-    enum { YEAR_D = 366 };
-    const char *text = json_text(v);
     char digits[8] = "";
     int64_t n = 0;
     size_t len = text ? strlen(text) : 0;
     if (len > 1 && len < sizeof digits)
         memcpy(digits, text, len - 1);
     for (size_t i = 0; *digits && str_to_i64(digits, &n) && n > 0 && i < COUNT_OF(units); i++)
-        if (text[len - 1] == units[i].unit && n * units[i].ms >= least_m * 60000 &&
-            n * units[i].ms <= (int64_t)YEAR_D * 86400000) {
-            *ms = n * units[i].ms;
-            return 0;
-        }
-    return err_set(
-        err, ERR_INVALID, name,
-        "must be a duration such as \"12h\" or \"7d\" (s, m, h, d, w), from %lldm to %dd",
-        (long long)least_m, YEAR_D);
+        if (text[len - 1] == units[i].unit)
+            return n * units[i].ms;
+    return 0;
+}
+
+// `least`: as a user writes it.
+static int member_duration(const struct json *v, const char *name, const char *least, int64_t *ms,
+                           struct err *err)
+{
+    static const char most[] = "366d";
+    const char *text = json_text(v);
+    int64_t got = duration_ms(text);
+    if (got < duration_ms(least) || got > duration_ms(most))
+        return err_set(err, ERR_INVALID, name,
+                       "must be a duration such as \"12h\" or \"7d\" (s, m, h, d, w), from %s to "
+                       "%s%s%.20s%s",
+                       least, most, text ? ", got \"" : "", text ? text : "", text ? "\"" : "");
+    *ms = got;
+    return 0;
 }
 
 // ---- Members ------------------------------------------------------------------------------------
@@ -98,9 +114,10 @@ static int member_name(struct campaign_request *r, const struct json *v, const c
 {
     const char *text = json_text(v);
     if (!text || !*text || strlen(text) >= sizeof r->name || nodeset_name_check(text, NULL) < 0)
-        return err_set(err, ERR_INVALID, name,
-                       "must be 1 to %zu letters, digits, '.', '-' and '_', and no '-' first",
-                       sizeof r->name - 1);
+        return err_set(
+            err, ERR_INVALID, name,
+            "must be 1 to %zu letters, digits, '.', '-' and '_', and no '-' or '.' first",
+            sizeof r->name - 1);
     snprintf(r->name, sizeof r->name, "%s", text);
     return 0;
 }
@@ -126,7 +143,7 @@ static int member_spec(struct campaign_request *r, const struct json *v, const c
     char member[sizeof err->member];
     if (!s)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a specification");
-    if (spec_from_json(s, v, NULL, err) < 0) {
+    if (spec_from_json(s, v, NULL, err) < 0 || spec_check_note(s, err) < 0) {
         snprintf(member, sizeof member, "%s%s%.50s", name, *err->member ? "." : "", err->member);
         memcpy(err->member, member, sizeof member);
         return -1;
@@ -194,9 +211,11 @@ static int member_window(struct campaign_request *r, const struct json *v, const
 static int member_budget(struct campaign_request *r, const struct json *v, const char *name,
                          struct err *err)
 {
+    enum { MINUTES_MAX = 1000000000 };
     double minutes;
-    if (!json_number(v, &minutes) || !(minutes > 0) || minutes > 1e9)
-        return err_set(err, ERR_INVALID, name, "must be a number of minutes above 0");
+    if (!json_number(v, &minutes) || !(minutes > 0) || minutes > MINUTES_MAX)
+        return err_set(err, ERR_INVALID, name,
+                       "must be a number of minutes above 0, and at most %d", MINUTES_MAX);
     r->rules.budget_s = 60 * minutes;
     return 0;
 }
@@ -204,13 +223,13 @@ static int member_budget(struct campaign_request *r, const struct json *v, const
 static int member_each(struct campaign_request *r, const struct json *v, const char *name,
                        struct err *err)
 {
-    return member_duration(v, name, CAMPAIGN_EACH_LEAST_M, &r->each_ms, err);
+    return member_duration(v, name, CAMPAIGN_EACH_LEAST, &r->each_ms, err);
 }
 
 static int member_retry(struct campaign_request *r, const struct json *v, const char *name,
                         struct err *err)
 {
-    return member_duration(v, name, 0, &r->rules.retry_ms, err);
+    return member_duration(v, name, CAMPAIGN_RETRY_LEAST, &r->rules.retry_ms, err);
 }
 
 static int member_order(struct campaign_request *r, const struct json *v, const char *name,
@@ -282,7 +301,7 @@ int campaign_request_read(struct campaign_request *out, const struct json *objec
     if (read_members(&r, object, "", campaign_members, err) < 0)
         return -1;
     if (!*r.name)
-        return err_set(err, ERR_INVALID, "name", "is missing");
+        return err_set(err, ERR_INVALID, "name", "is missing; for example \"weekly\"");
     if (!r.spec.len)
         return err_set(
             err, ERR_INVALID, "spec",

@@ -11,8 +11,10 @@ enum {
     CAMPAIGN_AT_ONCE_MAX = 256,
     CAMPAIGN_FAILED_PERCENT = 20,
     CAMPAIGN_RETRY_H = 24,
-    CAMPAIGN_EACH_LEAST_M = 10, // rounds do not begin more often
 };
+
+#define CAMPAIGN_EACH_LEAST "10m" // rounds do not begin more often
+#define CAMPAIGN_RETRY_LEAST "1s"
 
 struct campaign_request {
     char name[CAMPAIGN_NAME];

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
+#include "base/utf8.h"
 #include "model/spec.h"
 
 // A word as a shell reads it back.
@@ -21,13 +23,6 @@ static void add_quoted(struct buf *out, const char *text)
         else
             buf_char(out, *c);
     buf_char(out, '\'');
-}
-
-static bool has_control(const char *text)
-{
-    while ((unsigned char)*text >= ' ' && *text != 0x7f)
-        text++;
-    return *text;
 }
 
 // A member as an option. What is the default anyway is left out.
@@ -43,7 +38,7 @@ static int add_option(const struct param *p, const struct spec *s, const struct 
     snprintf(member, sizeof member, "spec.%.50s", p->name);
     if (strcmp(value, usual) == 0)
         return 0;
-    if (has_control(value))
+    if (!utf8_all_shown(value))
         return err_set(err, ERR_INVALID, member,
                        "must have no line break or other control character: it becomes a line of "
                        "a script");
@@ -93,8 +88,7 @@ int campaign_script_check(const struct campaign_request *r, struct err *err)
     for (size_t i = 0; i < COUNT_OF(others); i++)
         if (others[i].given)
             return err_set(err, ERR_INVALID, others[i].member,
-                           "cannot be with \"through\": \"slurm\", where Slurm decides when a "
-                           "task begins");
+                           "cannot be with through=slurm, where Slurm decides when a task begins");
     return campaign_script_body(r, &body, err);
 }
 
@@ -103,10 +97,10 @@ int campaign_script_write(const struct campaign_request *r, const struct nodeset
 {
     buf_fmt(out,
             "#!/bin/sh\n"
-            "# Campaign %s: %d nodes, at most %d at the same time.\n"
+            "# Campaign %s: %d node%s, at most %d at the same time.\n"
             "set -eu\n"
             "nodes='",
-            r->name, nodes->n, r->rules.at_once);
+            r->name, nodes->n, str_plural(nodes->n), r->rules.at_once);
     for (int i = 0; i < nodes->n; i++) {
         buf_str(out, i ? " " : "");
         buf_str(out, nodes->names[i]);
@@ -123,13 +117,15 @@ int campaign_script_write(const struct campaign_request *r, const struct nodeset
                  ")\n"
                  "job=${job%%;*}\n"
                  "trap 'scancel \"$job\"' EXIT\n"
+                 "trap 'exit 130' INT\n" // a signal alone ends some shells without their EXIT
+                 "trap 'exit 143' TERM HUP\n"
                  "task=0\n"
                  "for node in $nodes; do\n"
                  "    task=$((task + 1))\n"
                  "    scontrol update JobId=\"${job}_$task\" ReqNodeList=\"$node\"\n"
                  "done\n"
                  "scontrol release \"$job\"\n"
-                 "trap - EXIT\n"
-                 "echo \"job $job: $task nodes\"\n");
+                 "trap - EXIT INT TERM HUP\n");
+    buf_fmt(out, "echo \"job $job: $task node%s\"\n", str_plural(nodes->n));
     return buf_ok(out) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a script");
 }

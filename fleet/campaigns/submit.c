@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/written.h"
 #include "nodes/program.h"
 
 enum { SUBMIT_MS = 60 * 1000, PRINTED_MOST = 4096 }; // of one program
@@ -98,5 +99,5 @@ int submit_main(int argc, char **argv)
         printf("!%s\n", err.text);
         return 1;
     }
-    return fflush(stdout) != 0;
+    return !all_written(stdout);
 }

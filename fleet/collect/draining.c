@@ -23,7 +23,7 @@ struct draining {
 static void draining_failed(struct draining *d, const char *node, const char *why)
 {
     snprintf(d->problem, sizeof d->problem, "%s%s%s", node, *node ? ": " : "", why);
-    log_event(LOG_LVL_WARN, "drain", "node=%s text=\"%s\"", node, why);
+    log_event(LOG_LVL_WARN, "drain", "node=%s text=\"%s\"", node, log_quote(why).text);
 }
 
 // The node has the reason in Slurm by now. If this is lost, that keeps it from being drained again.
@@ -58,7 +58,7 @@ static void take_drained(struct draining *d, char *line)
         return;
     }
     log_event(LOG_LVL_INFO, "drained", "node=%s finding=%lld reason=\"%s\" by=\"drain = apply\"",
-              node, (long long)finding, reason);
+              node, (long long)finding, log_quote(reason).text);
     store_drained(d, finding);
 }
 

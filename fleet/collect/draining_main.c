@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/str.h"
+#include "base/written.h"
 #include "fleet/collect/draining.h"
 #include "nodes/named.h"
 #include "nodes/program.h"
@@ -72,7 +72,6 @@ static void drain_all(const struct node_to_drain *list, int n)
     for (int i = 0; i < n; i++) {
         struct err err = {0};
         run_drain(&list[i], &err);
-        str_no_controls(err.text);
         printf("%s\t%s\t%s\t%s\n", list[i].finding, list[i].node, list[i].reason, err.text);
         fflush(stdout); // what is done is said, also if the next one takes too long
     }
@@ -98,5 +97,5 @@ int draining_main(int argc, char **argv)
         return 1;
     }
     drain_all(list, n);
-    return fflush(stdout) != 0;
+    return !all_written(stdout);
 }

@@ -50,8 +50,8 @@ struct ingest {
     int alone;      // so many items are sent one at a time
     int64_t restart_ms;
     bool ready, stopping;
-    enum err_code failed; // why the process is about to end; ERR_NONE: not known
-    char doubtful[64];    // the node whose item was sent alone when it died; "": none
+    enum err_code failed;        // why the process is about to end; ERR_NONE: not known
+    struct ingest_head doubtful; // was sent alone when it died; node "": none was
 };
 
 static void items_add(struct ingest_queue *q, struct ingest_entry *e)
@@ -130,34 +130,63 @@ static void forget_process(struct ingest *i)
     buf_free(&i->in);
 }
 
-// True: the item that was sent alone is of the node of which one was when the process died before.
+// What nodes send, and could end its reader.
+static const char *const item_names[] = {
+    [INGEST_PAGE] = "page", [INGEST_FACTS] = "facts", [INGEST_WHOLE] = "run"};
+
+static const char *item_name(enum ingest_kind kind)
+{
+    return kind < COUNT_OF(item_names) ? item_names[kind] : NULL;
+}
+
+static bool same_source(const struct ingest_head *a, const struct ingest_head *b)
+{
+    return a->kind == b->kind && strcmp(a->node, b->node) == 0;
+}
+
+// True: the item that was sent alone is of the kind and the node of the one that was when the
+// process died before. A process that was not ready has read none.
 static bool find_suspect(struct ingest *i)
 {
-    const struct ingest_head *h = i->sent.n == 1 ? &i->sent.first->head : NULL;
+    const struct ingest_head *h = i->ready && i->sent.n == 1 ? &i->sent.first->head : NULL;
     i->alone = i->sent.n + i->waiting.n + ALONE_MORE;
-    if (!h || !h->alone)
+    if (!h || !h->alone || !item_name(h->kind))
         return false;
-    bool again = strcmp(i->doubtful, h->node) == 0;
-    memcpy(i->doubtful, h->node, sizeof i->doubtful);
+    bool again = same_source(&i->doubtful, h);
+    i->doubtful = *h;
     return again;
 }
 
 // A store that failed says so before the process ends: no item is at fault then.
 static void on_ended(struct ingest *i)
 {
-    bool standby = i->failed == ERR_CONFLICT;
-    const char *suspect = !i->failed && find_suspect(i) ? i->doubtful : "";
+    bool failed = i->failed, standby = i->failed == ERR_CONFLICT;
+    const struct ingest_head *suspect = !failed && find_suspect(i) ? &i->doubtful : NULL;
     forget_process(i);
     items_drop(i, &i->sent);
     items_drop(i, &i->waiting);
     if (i->stopping)
         return;
-    log_event(LOG_LVL_WARN, "ingest.ended", "suspect=%s restart_ms=%lld", suspect,
-              (long long)(standby ? STANDBY_MS : i->restart_ms));
+    if (!failed) // else the state of the store says so, and once: a standby tries each second
+        log_event(LOG_LVL_WARN, "ingest.ended", "suspect=%s doubtful=%s of=%s restart_ms=%lld",
+                  suspect ? suspect->node : "", i->doubtful.node,
+                  *i->doubtful.node ? item_name(i->doubtful.kind) : "", (long long)i->restart_ms);
     loop_timer_set(i->restart, standby ? STANDBY_MS : i->restart_ms);
     if (!standby)
         i->restart_ms = i->restart_ms * 2 < RESTART_MAX_MS ? i->restart_ms * 2 : RESTART_MAX_MS;
-    i->user.ended(i->user.ctx, *suspect ? suspect : NULL);
+    i->user.ended(i->user.ctx, suspect);
+}
+
+// It was read: a page of the node, which begins where the other did, or the document or run itself.
+// Without a body there was nothing to read.
+static void clear_doubt(struct ingest *i, const struct ingest_head *h)
+{
+    const struct ingest_head *d = &i->doubtful;
+    if (!*d->node || !same_source(d, h) || !h->bytes ||
+        (h->kind != INGEST_PAGE && (d->after != h->after || strcmp(d->hash, h->hash) != 0)))
+        return;
+    log_event(LOG_LVL_INFO, "ingest.cleared", "node=%s of=%s", h->node, item_name(h->kind));
+    i->doubtful.node[0] = '\0';
 }
 
 static void take_report(struct ingest *i, const struct ingest_report *r)
@@ -171,9 +200,8 @@ static void take_report(struct ingest *i, const struct ingest_report *r)
         i->restart_ms = RESTART_MS;
         if (i->alone > 0)
             i->alone--;
-        if (e && strcmp(e->head.node, i->doubtful) == 0)
-            i->doubtful[0] = '\0';
         if (e) {
+            clear_doubt(i, &e->head);
             i->backlog -= e->head.bytes;
             free(e);
         }

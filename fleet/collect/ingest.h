@@ -20,11 +20,11 @@ enum {
 
 struct ingest;
 // `report` is called for each message. `ended`: the process has ended, and is started again in a
-// moment; what was sent and not confirmed is lost, and must be requested again. `suspect`: the node
-// whose page was being read alone, NULL: not known.
+// moment; what was sent and not confirmed is lost, and must be requested again. `suspect`: what was
+// being read alone, twice, of its node; NULL: not known. Valid during the call.
 struct ingest_user {
     void (*report)(void *ctx, const struct ingest_report *r);
-    void (*ended)(void *ctx, const char *suspect);
+    void (*ended)(void *ctx, const struct ingest_head *suspect);
     void *ctx;
 };
 

@@ -29,6 +29,7 @@ enum {
     WANTED_RUNS = 64,         // whole runs, likewise
     WHOLE_MEMORY = 448 << 20, // of cJSON for an export of 32 MiB
     RETAIN_MS = 3600 * 1000,
+    RETAIN_AGAIN_MS = 60 * 1000, // another process held a lock
 };
 
 struct gathered {
@@ -54,7 +55,7 @@ struct ingest_process {
     int64_t since_ms;
     int64_t keep_days, newest_ms; // of the runs that were received, UTC
     int64_t archive_keep_days;
-    int64_t retained_ms; // monotonic, the last time; 0: never
+    int64_t retain_at_ms; // monotonic; 0: with the first run
 };
 
 static int send_bytes(const void *bytes, size_t left)
@@ -204,6 +205,7 @@ static void gather_whole(struct gathered *g, const char *body)
     g->run.never = h->status == 200;
     for (size_t i = 0; i < COUNT_OF(final); i++)
         g->run.never = g->run.never || h->status == final[i];
+    err_name_member(&err);
     snprintf(g->report.text, sizeof g->report.text, "%s", err.text);
 }
 
@@ -450,22 +452,32 @@ static int take_items(struct ingest_process *p)
     return rc;
 }
 
+static int retain_all(struct ingest_process *p, int64_t now_ms, struct err *err)
+{
+    static const int64_t day_ms = 86400 * 1000;
+    return (p->keep_days &&
+            fleet_store_retain(p->store, now_ms - p->keep_days * day_ms, err) < 0) ||
+                   (p->archive_keep_days &&
+                    fleet_store_archive_retain(p->store, now_ms - p->archive_keep_days * day_ms,
+                                               err) < 0)
+               ? -1
+               : 0;
+}
+
 // Age counts from the newest run that was received: a clock of ours that jumps ahead deletes
 // nothing.
 static int retain(struct ingest_process *p)
 {
-    static const int64_t day_ms = 86400 * 1000;
     struct err err = {0};
-    int64_t now = clock_wall_ms();
-    if (!p->newest_ms || (p->retained_ms && clock_mono_ms() - p->retained_ms < RETAIN_MS))
+    int64_t now = clock_wall_ms(), mono = clock_mono_ms();
+    if (!p->newest_ms || (p->retain_at_ms && mono < p->retain_at_ms))
         return 0;
-    p->retained_ms = clock_mono_ms();
-    if (p->newest_ms < now)
-        now = p->newest_ms;
-    if ((p->keep_days && fleet_store_retain(p->store, now - p->keep_days * day_ms, &err) < 0) ||
-        (p->archive_keep_days &&
-         fleet_store_archive_retain(p->store, now - p->archive_keep_days * day_ms, &err) < 0))
+    p->retain_at_ms = mono + RETAIN_MS;
+    if (retain_all(p, p->newest_ms < now ? p->newest_ms : now, &err) == 0)
+        return 0;
+    if (err.code != ERR_CONFLICT)
         return ingest_fail(&err, true);
+    p->retain_at_ms = mono + RETAIN_AGAIN_MS;
     return 0;
 }
 

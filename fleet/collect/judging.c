@@ -80,7 +80,7 @@ static void judging_end(struct judging *j)
 static void judging_failed(struct judging *j, const char *why)
 {
     snprintf(j->problem, sizeof j->problem, "%s", why);
-    log_event(LOG_LVL_WARN, "judging", "text=\"%s\"", why);
+    log_event(LOG_LVL_WARN, "judging", "text=\"%s\"", log_quote(why).text);
     j->pending = true;
     judging_end(j);
 }
@@ -326,10 +326,11 @@ static void on_round(void *ctx, uint32_t events)
 static void mark_done(struct judging *j, enum err_code code, const char *text)
 {
     struct mark_wait *m = &j->marks[++j->last_done % MARKS_MAX];
+    const char *member = code == ERR_NOT_FOUND ? "id" : code == ERR_UNAVAILABLE ? "store" : "state";
     m->done = true;
     m->err = (struct err){0};
     if (code)
-        err_set(&m->err, code, code == ERR_NOT_FOUND ? "id" : "state", "%s", text);
+        err_set(&m->err, code, member, "%s", text);
     if (m->wake)
         m->wake(m->ctx);
 }
@@ -351,13 +352,15 @@ static void judgement_done(struct judging *j, const struct ingest_report *r)
         draining_begin(j->draining, buf_text(&j->said[JUDGED_DRAIN_NOW]));
 }
 
-// What was sent is lost.
+// What was sent is lost, for the reason that is the state of the store now.
 static void judging_lost(struct judging *j)
 {
+    struct poller_totals t;
+    poller_totals(j->poller, &t);
     j->pending |= j->sent;
     j->sent = false;
     while (j->last_done < j->last_ticket)
-        mark_done(j, ERR_UNAVAILABLE, "the process that stores has ended; try again");
+        mark_done(j, ERR_UNAVAILABLE, t.store);
 }
 
 static void judging_report(void *ctx, const struct ingest_report *r)

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "core/os/child_output.h"
-#include "nodes/behind.h"
 
 // What a source named.
 struct reading {
@@ -27,6 +26,7 @@ struct reading {
 struct source {
     struct naming *naming;
     struct naming_source shown;
+    const char *text;          // the source itself, which may have a key in its URL
     struct loop_timer *timer;  // the next reading
     struct child_output child; // reads it
     bool again;                // requested while it was being read
@@ -42,7 +42,7 @@ struct naming {
     bool said; // what was read last
     int n;
     struct source list[FLEETD_SOURCES_MAX];
-    char texts[FLEETD_SOURCES_MAX][FLEETD_SOURCE_MAX];
+    char texts[FLEETD_SOURCES_MAX][FLEETD_SOURCE_MAX], shown[FLEETD_SOURCES_MAX][FLEETD_SOURCE_MAX];
     char problem[NAMING_TEXT]; // of no source alone: there are none, or they name too many nodes
 };
 
@@ -174,7 +174,8 @@ static void naming_say(struct naming *n)
 static void source_failed(struct source *s, const char *why)
 {
     if (strcmp(s->shown.problem, why) != 0)
-        log_event(LOG_LVL_WARN, "source", "source=\"%s\" text=\"%s\"", s->shown.source, why);
+        log_event(LOG_LVL_WARN, "source", "source=\"%s\" text=\"%s\"",
+                  log_quote(s->shown.source).text, log_quote(why).text);
     snprintf(s->shown.problem, sizeof s->shown.problem, "%s", why);
     loop_timer_set(s->timer, NAMING_AGAIN_MS);
 }
@@ -242,8 +243,8 @@ static void source_use(struct source *s, struct buf *text)
         source_failed(s, err.text);
     else if (2 * r.n < s->shown.nodes && r.n != s->doubted) {
         snprintf(why, sizeof why,
-                 "it names %d nodes and named %d before; believed if it says so again", r.n,
-                 s->shown.nodes);
+                 "it names %d node%s and named %d before; believed if it says so again", r.n,
+                 str_plural(r.n), s->shown.nodes);
         s->doubted = r.n;
         source_failed(s, why);
     } else
@@ -277,24 +278,26 @@ static int start_reading(struct source *s, struct err *err)
     const struct child_output_use use = {
         .most = NAMING_BYTES_MAX, .limit_ms = NAMING_LIMIT_MS, .ended = reading_ended, .ctx = s};
     CLEANUP_MEM struct fleetd_config *c = malloc(sizeof *c); // exec wants words that it may change
-    CLEANUP_MEM char *source = strdup(s->shown.source);
+    CLEANUP_FD int source = child_text(s->text, err);        // no argument, which others could see
     char program[] = "numaprobe-fleetd", option[] = "--naming", none[] = "";
     char *path = getenv("PATH"); // where sinfo is
-    if (!c || !source)
+    if (source < 0)
+        return -1;
+    if (!c)
         return err_set(err, ERR_NO_MEMORY, "", "no memory to read it");
     *c = *s->naming->c;
     char *argv[] = {program,
                     option,
-                    source,
                     c->groups_file,
                     c->group_command,
                     c->node_ca,
                     c->node_certificate,
                     c->node_key,
                     c->node_token_file,
+                    c->hosts_file,
                     path ? path : none,
                     NULL};
-    return child_output_start(&s->child, s->naming->loop, &use, argv, -1, err);
+    return child_output_start(&s->child, s->naming->loop, &use, argv, source, err);
 }
 
 static void on_source_timer(void *ctx, uint32_t events)
@@ -313,7 +316,8 @@ static int naming_open_source(struct naming *n, int i, struct err *err)
     struct source *s = &n->list[i];
     s->naming = n;
     s->doubted = -1;
-    s->shown.source = n->texts[i];
+    s->text = n->texts[i];
+    s->shown.source = fleetd_source_shown(s->text, n->shown[i]);
     s->timer = loop_timer_new(n->loop, on_source_timer, s, err);
     return s->timer ? 0 : -1;
 }
@@ -387,6 +391,14 @@ bool naming_slurm_known(const struct naming *n)
 {
     const struct naming_source *s = naming_slurm(n);
     return s && clock_mono_ms() - s->read_mono_ms < NAMING_SLURM_MS;
+}
+
+bool naming_begins(const struct naming *n)
+{
+    for (int i = 0; i < n->n; i++)
+        if (!n->list[i].shown.read_ms && !*n->list[i].shown.problem)
+            return true;
+    return false;
 }
 
 const char *naming_problem(const struct naming *n)

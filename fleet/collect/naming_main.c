@@ -6,11 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/written.h"
 #include "core/os/child.h"
 #include "fetch/fetch.h"
+#include "nodes/addresses.h"
 #include "nodes/announced.h"
 #include "nodes/behind.h"
 #include "nodes/lines.h"
@@ -18,12 +21,24 @@
 #include "nodes/sd.h"
 #include "nodes/srv.h"
 
+static void addresses_cleanup(struct addresses **a)
+{
+    addresses_free(*a);
+}
+
+// By https the host of the address may be in hosts_file, as that of a node.
 static int read_document(const struct fleetd_config *c, const char *url, const char *token,
                          struct fetch_response *r, struct err *err)
 {
     const struct fetch_tls tls = {c->node_ca, c->node_certificate, c->node_key};
-    const struct fetch_request q = {
-        .url = url, .tls = &tls, .token = token, .headers = {"Accept: application/json"}};
+    struct addresses *known CLEANUP(addresses_cleanup) = NULL;
+    if (str_starts(url, "https://") && !(known = fleetd_addresses(c, err)))
+        return -1;
+    const struct fetch_request q = {.url = url,
+                                    .address = addresses_of_url(known, url),
+                                    .tls = &tls,
+                                    .token = token,
+                                    .headers = {"Accept: application/json"}};
     if (fetch_one(&q, r) != FETCH_OK)
         return err_set(err, ERR_UNAVAILABLE, "source", "%s", fetch_error_info(r->error)->text);
     if (r->status != 200)
@@ -57,7 +72,8 @@ static int read_collector(const struct fleetd_config *c, const char *url, struct
 static int read_file_sd(const char *path, struct buf *out, struct err *err)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
-    return list_read(path, &text, err) < 0 ? -1 : sd_named(buf_text(&text), text.len, out, err);
+    return list_read(path, false, &text, err) < 0 ? -1
+                                                  : sd_named(buf_text(&text), text.len, out, err);
 }
 
 int naming_read(const struct fleetd_config *c, const char *source, struct buf *out, struct err *err)
@@ -81,21 +97,24 @@ int naming_main(int argc, char **argv)
     enum { WORDS = 10 };
     CLEANUP_BUF struct buf out = BUF_INIT;
     static struct fleetd_config c;
+    static char source[FLEETD_SOURCE_MAX];
     struct err err = {0};
-    if (argc != WORDS || !child_limit_memory(NAMING_MEMORY))
+    if (argc != WORDS || !child_read_text(STDIN_FILENO, source, sizeof source) ||
+        !child_limit_memory(NAMING_MEMORY))
         return 2;
-    snprintf(c.groups_file, sizeof c.groups_file, "%s", argv[3]);
-    snprintf(c.group_command, sizeof c.group_command, "%s", argv[4]);
-    snprintf(c.node_ca, sizeof c.node_ca, "%s", argv[5]);
-    snprintf(c.node_certificate, sizeof c.node_certificate, "%s", argv[6]);
-    snprintf(c.node_key, sizeof c.node_key, "%s", argv[7]);
-    snprintf(c.node_token_file, sizeof c.node_token_file, "%s", argv[8]);
+    snprintf(c.groups_file, sizeof c.groups_file, "%s", argv[2]);
+    snprintf(c.group_command, sizeof c.group_command, "%s", argv[3]);
+    snprintf(c.node_ca, sizeof c.node_ca, "%s", argv[4]);
+    snprintf(c.node_certificate, sizeof c.node_certificate, "%s", argv[5]);
+    snprintf(c.node_key, sizeof c.node_key, "%s", argv[6]);
+    snprintf(c.node_token_file, sizeof c.node_token_file, "%s", argv[7]);
+    snprintf(c.hosts_file, sizeof c.hosts_file, "%s", argv[8]);
     if (*argv[9])
         setenv("PATH", argv[9], true); // a child has no environment
-    bool failed = naming_read(&c, argv[2], &out, &err) < 0;
+    bool failed = naming_read(&c, source, &out, &err) < 0;
     if (failed)
         printf("!%s\n", err.text);
     else if (out.len)
         fwrite(out.data, 1, out.len, stdout);
-    return fflush(stdout) != 0 || failed;
+    return !all_written(stdout) || failed;
 }

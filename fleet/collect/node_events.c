@@ -23,7 +23,7 @@ void node_event(struct polled *n, enum node_event e)
     n->state = node_states[n->state].after[e];
     if (n->state != was && (n->state == NODE_DOWN || was == NODE_DOWN))
         log_event(LOG_LVL_INFO, "node", "name=%s was=%s is=%s why=\"%s\"", n->name,
-                  node_states[was].name, node_states[n->state].name, n->why);
+                  node_states[was].name, node_states[n->state].name, log_quote(n->why).text);
 }
 
 void node_later(struct polled *n, int64_t ms)
@@ -51,6 +51,11 @@ void node_failed(struct polled *n, const char *why)
     node_turn(n);
     node_later(n, node_wait_ms(n->state, n->failures, p->c->every_s * 1000,
                                (uint32_t)hash_text(n->name) + (uint32_t)n->failures * 2654435761u));
+}
+
+bool node_poison(const struct polled *n, int64_t now_ms)
+{
+    return n->poison_ms && now_ms - n->poison_ms < POISON_MS;
 }
 
 bool node_allowed(struct polled *n, int runs)
@@ -129,7 +134,8 @@ static void note_unkept(struct polled *n, int unkept)
 {
     if (unkept && !n->unkept)
         log_event(LOG_LVL_WARN, "archive.limit",
-                  "name=%s text=\"a node has %d runs in the archive: its labels add no more\"",
+                  "name=%s text=\"a node has %d runs in the archive: its labels and set-ups add no "
+                  "more\"",
                   n->name, FLEET_LABELLED_MAX);
     n->unkept |= unkept > 0;
 }
@@ -155,7 +161,8 @@ void node_stored(struct polled *n, const struct ingest_report *r)
         note_history(n, r->history);
         note_lost(n, r->lost);
     }
-    n->poison_ms = 0;
+    if (!n->poison_wish)
+        n->poison_ms = 0;
     n->too_old = r->outcome == FLEET_NAMELESS;
     snprintf(n->version, sizeof n->version, "%s", r->version);
     if (r->newest_ms > n->newest_ms)

@@ -11,8 +11,6 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "fleet/collect/poller.h"
-#include "nodes/announced.h"
-#include "nodes/behind.h"
 
 enum {
     FIRST_RATE = 4000, // nodes a second, of those that are new

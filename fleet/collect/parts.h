@@ -11,14 +11,17 @@ enum {
     RUNS_AT_ONCE = 200000,   // of a node: one an hour for 20 years
     RUNS_PER_DAY = 43200,    // beyond them. It does not measure more, and cannot fill the disk
     POISON_MS = 3600 * 1000, // until a node is contacted again whose page ended the process
-    WANTED_ROOM = 256,       // documents that were requested lately
+    WANTED_ROOM = 256,       // documents and whole runs that were requested lately
     LACKED_ROOM = 256,       // facts that nodes that push may send; the store repeats others
-    WHOLE_ROOM = 64,         // whole runs that wait to be requested; the store repeats others
-    WHOLE_AT_ONCE = 4,       // that are requested, of at most 32 MiB each
+    WISHES_ROOM = 64,        // of a kind that wait to be requested; the store repeats others
+    DOCUMENTS_AT_ONCE = 32,  // that are requested: one of a node is all that a batch brings
+    WHOLE_AT_ONCE = 4,       // whole runs that are requested, of at most 32 MiB each
+    BEHIND_AT_ONCE = 2,      // of both at other collectors: each lets 4 of a client wait, one of
+                             // them is its feed, and one is left for whoever is at this machine
 };
 
 struct wanted {
-    char hash[65];
+    char key[65];     // of a wish
     int64_t until_ms; // not requested again before, monotonic
 };
 
@@ -27,12 +30,20 @@ struct lacked {
     char node[64], hash[65]; // "": a free place
 };
 
-// A whole run that the store wants.
-struct whole_run {
+enum wish_kind_id { WISH_DOCUMENT, WISH_WHOLE, WISH_KINDS };
+
+// What the store wants of a node.
+struct wish {
     struct poller *poller;
-    char node[64];
-    int64_t seq, run;
-    bool behind; // it is fetched from another collector
+    enum wish_kind_id kind;
+    char node[64], key[65]; // key: the hash of a document
+    int64_t seq, run;       // of a whole run
+    bool behind;            // it is fetched from another collector
+};
+
+struct wishes {
+    struct wish list[WISHES_ROOM]; // they wait, the oldest first
+    int n, in_flight;
 };
 
 struct poller {
@@ -56,8 +67,8 @@ struct poller {
     int wanted_at;
     struct lacked lacked[LACKED_ROOM];
     int lacked_at;
-    struct whole_run wholes[WHOLE_ROOM];
-    int n_wholes, wholes_in_flight;
+    struct wishes wishes[WISH_KINDS];
+    int behind_in_flight; // of all kinds
     struct fetch_limits whole_limits;
     int64_t pushed;         // pages that nodes sent themselves
     bool named;             // all sources have named their nodes
@@ -77,8 +88,10 @@ void poller_search_in(struct poller *p, int64_t ms);
 void poller_wake(struct poller *p);                                       // it comes soon
 struct polled *poller_find_own(const struct poller *p, const char *name); // NULL: none
 struct polled *poller_find_collector(const struct poller *p, const char *name);
-// With the token and the certificate for nodes. It is counted; `done` takes it off in_flight.
-int poller_fetch(struct poller *p, const char *url, fetch_done *done, void *ctx, struct err *err);
+// With the token and the certificate for nodes; limits NULL: those of the poller. It is counted;
+// `done` takes it off in_flight.
+int poller_fetch(struct poller *p, const char *url, const struct fetch_limits *limits,
+                 fetch_done *done, void *ctx, struct err *err);
 
 // node_list.c
 struct polled *polled_new(struct poller *p, const char *name, int64_t first_ms); // NULL: no memory
@@ -93,6 +106,7 @@ int poller_add_collectors(struct poller *p, struct err *err); // those of the co
 void node_event(struct polled *n, enum node_event e);
 void node_later(struct polled *n, int64_t ms); // it is free, and contacted then
 void node_failed(struct polled *n, const char *why);
+bool node_poison(const struct polled *n, int64_t now_ms); // what it sent: for POISON_MS
 void node_stored(struct polled *n, const struct ingest_report *r);
 void node_placed(struct polled *n, const struct ingest_report *r); // at the start
 
@@ -110,5 +124,5 @@ void push_lacks(struct poller *p, const char *node, const char *hash); // the st
 void push_lacks_no_more(struct poller *p, const char *hash);           // whoever sent them
 
 // wishes.c
-void fetch_document(struct poller *p, const struct ingest_report *r);
+void document_wanted(struct poller *p, const struct ingest_report *r);
 void whole_wanted(struct poller *p, const struct ingest_report *r);

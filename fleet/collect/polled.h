@@ -52,12 +52,13 @@ struct polled {
     char history_now[40], history_before[40]; // of stored pages; "": none
     int returns;                              // to the one before
     int64_t returned_ms;                      // the last time, monotonic
-    int64_t poison_ms;    // its page ended the process that reads pages, UTC; 0: its last did not
+    int64_t poison_ms;    // what it sent ended the process that reads it, UTC; 0: nothing did
+    bool poison_wish;     // that was a document or a whole run: its pages are read
     bool pushes;          // it sends its pages itself, and is never contacted
     char behind[64];      // the collector from which its runs come; it is never contacted. "": none
     bool twice;           // it is also behind a collector, or behind two
     int64_t lost;         // of a collector: runs that it had deleted before they were read
-    bool unkept;          // its labels archive no more runs: it has FLEET_LABELLED_MAX
+    bool unkept;          // it has FLEET_LABELLED_MAX runs in the archive
     struct pushed push;   // of its last page, if it does
     bool too_old;         // its daemon does not know the feed, or not as the collector needs it
     char why[POLLER_WHY]; // why its last request failed; "": it did not

@@ -43,6 +43,14 @@ static int send_on(struct polled *n, struct fetch_response *r)
     return ingest_send(n->poller->ingest, &item, &r->body, &err);
 }
 
+static void page_refused(struct polled *n, const struct ingest_report *r)
+{
+    struct err why;
+    err_set(&why, r->code, r->member, "%s", r->text);
+    err_name_member(&why);
+    node_failed(n, why.text);
+}
+
 static void on_page(void *ctx, struct fetch_response *r)
 {
     struct polled *n = ctx;
@@ -59,7 +67,7 @@ static void on_page(void *ctx, struct fetch_response *r)
         n->history[0] = '\0';
         n->after = 0;
         node_later(n, node_at_once(n, 0) ? 0 : n->poller->c->every_s * 1000);
-    } else if (r->status == 429 || r->status == 503)
+    } else if (fetch_response_busy(r))
         node_busy(n, r);
     else if (r->status != 200) {
         // An older daemon does not know the feed, or not all of its parameters.
@@ -79,7 +87,7 @@ static void poll_node(struct polled *n)
              n->base[n->at_base], is_collector(n) ? COLLECTOR_RUNS : PAGE_RUNS, n->after,
              *n->history ? "&history_id=" : "", n->history);
     n->busy = true;
-    if (poller_fetch(n->poller, url, on_page, n, &err) < 0)
+    if (poller_fetch(n->poller, url, NULL, on_page, n, &err) < 0)
         node_failed(n, err.text);
 }
 
@@ -93,6 +101,10 @@ static bool poller_has_room(const struct poller *p)
 // Requests from it, if it is due; else *next is at most when it is.
 static void search_node(struct polled *n, int64_t now, int64_t *next)
 {
+    if (n->poison_wish && !node_poison(n, clock_wall_ms())) {
+        n->poison_wish = false;
+        n->poison_ms = 0;
+    }
     if (n->busy || n->state == NODE_GONE || node_asleep(n) || *n->behind)
         return;
     if (n->due_ms <= now && n->pushes)
@@ -138,7 +150,7 @@ static void store_becomes(struct poller *p, enum store_state state, const char *
         return;
     log_event(state == STORE_READY ? LOG_LVL_INFO : LOG_LVL_WARN, "store",
               "was=%s is=%s text=\"%s\"", store_state_names[t->store_state],
-              store_state_names[state], why);
+              store_state_names[state], log_quote(why).text);
     t->store_state = state;
     t->store_since_ms = clock_wall_ms();
 }
@@ -174,7 +186,7 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
         send_owners(p);
     }
     if (r->kind == INGEST_WANTED)
-        fetch_document(p, r);
+        document_wanted(p, r);
     else if (r->kind == INGEST_WANTED_RUN)
         whole_wanted(p, r);
     else if (r->kind == INGEST_PLACE && n)
@@ -185,7 +197,7 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
     } else if (n && r->of == INGEST_PAGE && r->kind == INGEST_STORED)
         node_stored(n, r);
     else if (n && r->of == INGEST_PAGE)
-        node_failed(n, r->text);
+        page_refused(n, r);
     if (n && n->pushes && r->of == INGEST_PAGE &&
         (r->kind == INGEST_STORED || r->kind == INGEST_REFUSED))
         push_reported(n, r);
@@ -198,29 +210,39 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
     poller_wake(p);
 }
 
-static void on_ingest_ended(void *ctx, const char *suspect)
+// It is left alone for a while. By a document or a run that was requested, only requests for those
+// end; of what a node pushes, its pages wait too.
+static void node_poisoned(struct polled *n, enum ingest_kind of)
+{
+    n->poison_ms = clock_wall_ms();
+    n->poison_wish = of != INGEST_PAGE && !n->pushes;
+    if (n->poison_wish)
+        return;
+    node_failed(n, "what it sent ended the process that reads it");
+    n->due_ms = clock_mono_ms() + POISON_MS;
+}
+
+static void on_ingest_ended(void *ctx, const struct ingest_head *suspect)
 {
     struct poller *p = ctx;
     if (p->totals.store_state == STORE_READY)
         store_becomes(p, STORE_OPENING, "the process that stores has ended; it is started again");
+    char why[POLLER_WHY];
+    snprintf(why, sizeof why, "not stored, send it again: %.120s", p->totals.store);
     for (int i = 0; i < p->n; i++)
         if (p->nodes[i]->sent) {
             node_later(p->nodes[i], 0);
-            push_settle(p->nodes[i], ERR_UNAVAILABLE,
-                        "the process that stores has ended; send the page again");
+            push_settle(p->nodes[i], ERR_UNAVAILABLE, why);
         }
     for (int i = 0; i < FLEETD_SOURCES_MAX; i++)
         if (p->collectors[i] && p->collectors[i]->sent)
             node_later(p->collectors[i], 0);
     poller_pass(p, NULL);
-    struct polled *n = suspect ? poller_find_own(p, suspect) : NULL;
-    if (!n && suspect)
-        n = poller_find_collector(p, suspect);
-    if (!n)
-        return;
-    node_failed(n, "its page ended the process that reads it");
-    n->due_ms = clock_mono_ms() + POISON_MS;
-    n->poison_ms = clock_wall_ms();
+    struct polled *n = !suspect             ? NULL
+                       : suspect->collector ? poller_find_collector(p, suspect->node)
+                                            : poller_find_own(p, suspect->node);
+    if (n)
+        node_poisoned(n, suspect->kind);
 }
 
 // ---- What others see and send -------------------------------------------------------------------
@@ -261,14 +283,16 @@ static int poller_open(struct poller *p, struct err *err)
 {
     const struct ingest_user user = {on_ingest_report, on_ingest_ended, p};
     p->tls = (struct fetch_tls){p->c->node_ca, p->c->node_certificate, p->c->node_key};
-    p->limits = fetch_defaults;
-    p->limits.total_ms = (int)p->c->node_timeout_s * 1000;
+    p->limits = fetch_limits_within(p->c->node_timeout_s);
     p->whole_limits = p->limits;
     p->whole_limits.body_max = FLEET_ARCHIVE_BYTES_MAX;
     p->addresses = fleetd_addresses(p->c, err);
     if (!p->addresses || fleetd_node_token(p->c, p->token, err) < 0 ||
-        fleetd_node_tls(p->c, err) < 0 || poller_add_collectors(p, err) < 0)
+        fleetd_node_tls(p->c, false, err) < 0 || poller_add_collectors(p, err) < 0)
         return -1;
+    struct err why = {0};
+    if (fleetd_node_tls(p->c, true, &why) < 0) // nodes that need no certificate still respond
+        log_event(LOG_LVL_WARN, "tls.certificate", "problem=\"%s\"", log_quote(why.text).text);
     p->fetch = fetch_new((int)p->c->at_once, &p->limits, err);
     p->watch =
         p->fetch ? loop_watch_fd(p->loop, fetch_fd(p->fetch), EPOLLIN, on_fetch, p, err) : NULL;

@@ -52,11 +52,15 @@ struct polled *poller_push_watch(struct poller *p, int64_t number, void (*wake)(
 const struct polled *poller_pushing(const struct poller *p, const char *node, struct err *err);
 
 void poller_listen(struct poller *p, poller_report_fn *fn, void *ctx); // fn NULL: ctx is left alone
+// Whether the store is open, so that the places of all nodes are known. Only what is sent shows
+// whether it can be written to. ERR_UNAVAILABLE and the reason.
+int poller_check_open(const struct poller *p, struct err *err);
 // As ingest_send(). ERR_UNAVAILABLE: the store is not ready.
 int poller_keep(struct poller *p, const struct ingest_item *item, struct buf *body,
                 struct err *err);
 // A request to a node as the poller makes them: with its token and certificate.
 struct fetch_request poller_request(const struct poller *p);
-// Where it goes, borrowed. Without https it loses its token.
-void poller_address(struct fetch_request *q, const char *url);
+// Where it goes, borrowed. Without https it loses its token; with https the address of its host is
+// that of hosts_file, if it is there.
+void poller_address(const struct poller *p, struct fetch_request *q, const char *url);
 void poller_soon(struct poller *p, const char *node); // it has a new run

@@ -57,17 +57,20 @@ struct fetch_request poller_request(const struct poller *p)
     return (struct fetch_request){.token = p->token, .tls = &p->tls};
 }
 
-void poller_address(struct fetch_request *q, const char *url)
+void poller_address(const struct poller *p, struct fetch_request *q, const char *url)
 {
     q->url = url;
+    q->address = addresses_of_url(p->addresses, url);
     if (!str_starts(url, "https://"))
         q->token = NULL; // it does not travel in clear, whatever address a source names
 }
 
-int poller_fetch(struct poller *p, const char *url, fetch_done *done, void *ctx, struct err *err)
+int poller_fetch(struct poller *p, const char *url, const struct fetch_limits *limits,
+                 fetch_done *done, void *ctx, struct err *err)
 {
     struct fetch_request q = poller_request(p);
-    poller_address(&q, url);
+    q.limits = limits;
+    poller_address(p, &q, url);
     if (fetch_start(p->fetch, &q, done, ctx, err) < 0)
         return -1;
     p->totals.requests++;
@@ -75,10 +78,18 @@ int poller_fetch(struct poller *p, const char *url, fetch_done *done, void *ctx,
     return 0;
 }
 
+int poller_check_open(const struct poller *p, struct err *err)
+{
+    return ingest_ready(p->ingest)
+               ? 0
+               : err_set(err, ERR_UNAVAILABLE, "store", "the collector's store is %s: %s",
+                         store_state_names[p->totals.store_state],
+                         *p->totals.store ? p->totals.store : "it is being opened");
+}
+
 int poller_keep(struct poller *p, const struct ingest_item *item, struct buf *body, struct err *err)
 {
-    if (!ingest_ready(p->ingest))
-        return err_set(err, ERR_UNAVAILABLE, "store", "%s",
-                       *p->totals.store ? p->totals.store : "the store is being opened");
+    if (poller_check_open(p, err) < 0)
+        return -1;
     return ingest_send(p->ingest, item, body, err);
 }

@@ -61,7 +61,7 @@ const struct polled *poller_pushing(const struct poller *p, const char *node, st
 
 static int check_push(const struct poller *p, struct polled *n, int64_t now_ms, struct err *err)
 {
-    if (n->poison_ms && now_ms - n->poison_ms < POISON_MS)
+    if (node_poison(n, now_ms))
         return err_set(err, ERR_CONFLICT, "name",
                        "a page of this node ended the process that reads pages; others are taken "
                        "an hour later");

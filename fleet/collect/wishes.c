@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the store wants of nodes besides their pages: documents of facts, and whole runs. A wish
-// that cannot be met now is forgotten here, and the store repeats it.
+// that cannot be met now is forgotten here, and the store repeats it. Another collector is asked
+// for a few at a time: it lets only some long requests of a client wait, and refuses the others.
 #include "fleet/collect/parts.h"
 
 #include <inttypes.h>
@@ -14,141 +15,193 @@
 
 enum { NOT_PUSHED = 410 }; // as the status of a whole run: it is given up
 
-struct wanted_fetch {
-    struct poller *poller;
-    char node[64], hash[65];
-};
+// ---- What was requested lately ------------------------------------------------------------------
 
-static void on_document(void *ctx, struct fetch_response *r)
+static struct wanted *wanted_find(struct poller *p, const char *key)
 {
-    struct wanted_fetch *w = ctx;
-    struct ingest_item item = {.kind = INGEST_FACTS, .node = w->node, .hash = w->hash};
-    struct err err;
-    w->poller->totals.in_flight--;
-    if (r->error == FETCH_OK && r->status == 200)
-        ingest_send(w->poller->ingest, &item, &r->body, &err); // else another node will send it
-    poller_wake(w->poller);
-    free(w);
+    for (int i = 0; i < WANTED_ROOM; i++)
+        if (strcmp(p->wanted[i].key, key) == 0)
+            return &p->wanted[i];
+    return NULL;
 }
 
-// Whether a document was not requested lately; it counts as requested now.
-static bool take_wish(struct poller *p, const char *hash)
+// Whether it was not requested lately; it counts as requested now.
+static bool wanted_take(struct poller *p, const char *key)
 {
     int64_t now = clock_mono_ms();
-    for (int i = 0; i < WANTED_ROOM; i++)
-        if (strcmp(p->wanted[i].hash, hash) == 0) {
-            if (p->wanted[i].until_ms > now)
-                return false;
-            p->wanted[i].until_ms = now + p->c->every_s * 1000;
-            return true;
-        }
-    struct wanted *w = &p->wanted[p->wanted_at++ % WANTED_ROOM];
-    snprintf(w->hash, sizeof w->hash, "%s", hash);
+    struct wanted *w = wanted_find(p, key);
+    if (w && w->until_ms > now)
+        return false;
+    if (!w) {
+        w = &p->wanted[p->wanted_at++ % WANTED_ROOM];
+        snprintf(w->key, sizeof w->key, "%s", key);
+    }
     w->until_ms = now + p->c->every_s * 1000;
     return true;
 }
 
-void fetch_document(struct poller *p, const struct ingest_report *r)
+// Who had no time says when that changes; the next wish of the store counts then.
+static void wanted_later(struct poller *p, const char *key, const struct fetch_response *r)
 {
-    const struct polled *n = poller_find(p, r->node);
-    char url[500];
-    struct err err;
-    if (n && n->pushes && n->state != NODE_GONE)
-        push_lacks(p, n->name, r->hash);
-    if (!n || n->state == NODE_GONE || n->pushes || !take_wish(p, r->hash))
-        return;
-    struct wanted_fetch *w = calloc(1, sizeof *w);
-    if (!w)
-        return;
-    w->poller = p;
-    snprintf(w->node, sizeof w->node, "%s", r->node);
-    snprintf(w->hash, sizeof w->hash, "%s", r->hash);
-    snprintf(url, sizeof url, "%s/v1/facts/%s", *n->behind ? n->behind : n->base[n->at_base],
-             r->hash);
-    if (poller_fetch(p, url, on_document, w, &err) < 0)
-        free(w);
+    struct wanted *w = fetch_response_busy(r) ? wanted_find(p, key) : NULL;
+    int64_t until_ms = clock_mono_ms() + (int64_t)r->retry_after_s * 1000;
+    if (w && until_ms < w->until_ms)
+        w->until_ms = until_ms;
 }
 
-// ---- Whole runs ---------------------------------------------------------------------------------
+// ---- The two kinds of wishes --------------------------------------------------------------------
 
-static void whole_next(struct poller *p);
+static void document_address(const struct wish *w, const struct polled *n, char *url, size_t room)
+{
+    snprintf(url, room, "%s/v1/facts/%s", *n->behind ? n->behind : n->base[n->at_base], w->key);
+}
 
-static void whole_send(const struct whole_run *w, int status, struct buf *body)
+static void document_end(const struct wish *w, struct fetch_response *r)
+{
+    const struct ingest_item item = {.kind = INGEST_FACTS, .node = w->node, .hash = w->key};
+    struct err err;
+    if (r && r->error == FETCH_OK && r->status == 200)
+        ingest_send(w->poller->ingest, &item, &r->body, &err); // else another node will send it
+}
+
+static void whole_address(const struct wish *w, const struct polled *n, char *url, size_t room)
+{
+    if (w->behind)
+        snprintf(url, room, "%s/v1/fleet/archive/%s/%" PRId64, n->behind, n->name, w->seq);
+    else
+        snprintf(url, room, "%s/v1/runs/%" PRId64 "/export?topology=false", n->base[n->at_base],
+                 w->run);
+}
+
+static int whole_status(const struct wish *w, const struct fetch_response *r)
+{
+    const struct polled *n = poller_find(w->poller, w->node);
+    if (!r)
+        return n && n->pushes ? NOT_PUSHED : 0;
+    if (r->error == FETCH_BODY_TOO_LARGE)
+        return 413;
+    // Another collector may not have it yet.
+    return r->error != FETCH_OK || (r->status == 404 && w->behind) ? 0 : r->status;
+}
+
+static void whole_end(const struct wish *w, struct fetch_response *r)
 {
     struct err err;
+    struct buf nothing = BUF_INIT;
     const struct ingest_item item = {
-        .kind = INGEST_WHOLE, .node = w->node, .after = w->seq, .status = status};
-    if (ingest_send(w->poller->ingest, &item, body, &err) < 0)
+        .kind = INGEST_WHOLE, .node = w->node, .after = w->seq, .status = whole_status(w, r)};
+    if (ingest_send(w->poller->ingest, &item, item.status == 200 ? &r->body : &nothing, &err) < 0)
         log_error("archive", &err); // the store wants it again later
 }
 
-static void on_whole(void *ctx, struct fetch_response *r)
+static const struct wish_kind {
+    int at_once;
+    void (*address)(const struct wish *w, const struct polled *n, char *url, size_t room);
+    void (*end)(const struct wish *w, struct fetch_response *r); // r NULL: it was not requested
+} wish_kinds[WISH_KINDS] = {
+    [WISH_DOCUMENT] = {DOCUMENTS_AT_ONCE, document_address, document_end},
+    [WISH_WHOLE] = {WHOLE_AT_ONCE, whole_address, whole_end},
+};
+
+// ---- Requests -----------------------------------------------------------------------------------
+
+static void wishes_next(struct poller *p);
+
+static void on_wish(void *ctx, struct fetch_response *r)
 {
-    struct whole_run *w = ctx;
+    struct wish *w = ctx;
     struct poller *p = w->poller;
-    struct buf nothing = BUF_INIT;
-    bool here = r->error == FETCH_OK && r->status == 200;
-    int status = r->error == FETCH_OK ? r->status : r->error == FETCH_BODY_TOO_LARGE ? 413 : 0;
-    if (status == 404 && w->behind)
-        status = 0; // the other collector may not have it yet
     p->totals.in_flight--;
-    p->wholes_in_flight--;
-    whole_send(w, status, here ? &r->body : &nothing);
+    p->wishes[w->kind].in_flight--;
+    p->behind_in_flight -= w->behind;
+    wanted_later(p, w->key, r);
+    wish_kinds[w->kind].end(w, r);
     free(w);
-    whole_next(p);
+    wishes_next(p);
     poller_wake(p);
 }
 
-static int whole_fetch(struct poller *p, const struct whole_run *w, struct err *err)
+static int wish_fetch(struct poller *p, const struct wish *w, struct err *err)
 {
     const struct polled *n = poller_find(p, w->node);
     char url[500];
-    struct fetch_request q = poller_request(p);
-    struct whole_run *own = n && n->state != NODE_GONE && !n->pushes ? malloc(sizeof *own) : NULL;
+    bool asked = n && n->state != NODE_GONE && !n->pushes && !node_poison(n, clock_wall_ms());
+    struct wish *own = asked ? malloc(sizeof *own) : NULL;
     if (!own)
         return -1;
     *own = *w;
-    own->behind = *n->behind;
-    if (own->behind)
-        snprintf(url, sizeof url, "%s/v1/fleet/archive/%s/%" PRId64, n->behind, n->name, w->seq);
-    else
-        snprintf(url, sizeof url, "%s/v1/runs/%" PRId64 "/export?topology=false",
-                 n->base[n->at_base], w->run);
-    poller_address(&q, url);
-    q.limits = &p->whole_limits;
-    if (fetch_start(p->fetch, &q, on_whole, own, err) == 0)
-        return 0;
-    free(own);
-    return -1;
+    wish_kinds[w->kind].address(w, n, url, sizeof url);
+    if (poller_fetch(p, url, w->kind == WISH_WHOLE ? &p->whole_limits : NULL, on_wish, own, err) <
+        0) {
+        free(own);
+        return -1;
+    }
+    p->wishes[w->kind].in_flight++;
+    p->behind_in_flight += w->behind;
+    return 0;
 }
 
-static void whole_next(struct poller *p)
+// The first that may be requested now, taken from those that wait.
+static bool wish_take(struct poller *p, struct wishes *waiting, struct wish *w)
 {
-    struct err err;
-    struct buf nothing = BUF_INIT;
-    while (p->n_wholes && p->wholes_in_flight < WHOLE_AT_ONCE &&
-           ingest_backlog(p->ingest) < INGEST_BACKLOG_MAX) {
-        struct whole_run w = p->wholes[0];
-        memmove(p->wholes, p->wholes + 1, (size_t)--p->n_wholes * sizeof w);
-        const struct polled *n = poller_find(p, w.node);
-        if (whole_fetch(p, &w, &err) < 0) {
-            whole_send(&w, n && n->pushes ? NOT_PUSHED : 0, &nothing);
+    for (int i = 0; i < waiting->n; i++) {
+        const struct polled *n = poller_find(p, waiting->list[i].node);
+        bool behind = n && *n->behind;
+        if (behind && p->behind_in_flight == BEHIND_AT_ONCE)
             continue;
-        }
-        p->totals.requests++;
-        p->totals.in_flight++;
-        p->wholes_in_flight++;
+        *w = waiting->list[i];
+        w->behind = behind;
+        memmove(&waiting->list[i], &waiting->list[i + 1],
+                (size_t)(--waiting->n - i) * sizeof *waiting->list);
+        return true;
     }
+    return false;
+}
+
+static void wishes_next_of(struct poller *p, enum wish_kind_id kind)
+{
+    struct wishes *waiting = &p->wishes[kind];
+    struct wish w;
+    struct err err;
+    while (waiting->in_flight < wish_kinds[kind].at_once &&
+           ingest_backlog(p->ingest) < INGEST_BACKLOG_MAX && wish_take(p, waiting, &w)) {
+        if (wish_fetch(p, &w, &err) < 0)
+            wish_kinds[kind].end(&w, NULL);
+    }
+}
+
+static void wishes_next(struct poller *p)
+{
+    for (int kind = 0; kind < WISH_KINDS; kind++)
+        wishes_next_of(p, kind);
+}
+
+static void wish_add(struct poller *p, const struct wish *w)
+{
+    struct wishes *waiting = &p->wishes[w->kind];
+    if (waiting->n == WISHES_ROOM || !wanted_take(p, w->key))
+        return;
+    waiting->list[waiting->n++] = *w;
+    wishes_next_of(p, w->kind);
+}
+
+void document_wanted(struct poller *p, const struct ingest_report *r)
+{
+    const struct polled *n = poller_find(p, r->node);
+    struct wish w = {.poller = p, .kind = WISH_DOCUMENT};
+    if (n && n->pushes && n->state != NODE_GONE)
+        push_lacks(p, n->name, r->hash);
+    if (!n || n->state == NODE_GONE || n->pushes)
+        return;
+    snprintf(w.node, sizeof w.node, "%s", r->node);
+    snprintf(w.key, sizeof w.key, "%s", r->hash);
+    wish_add(p, &w);
 }
 
 void whole_wanted(struct poller *p, const struct ingest_report *r)
 {
-    char key[65];
-    snprintf(key, sizeof key, "%016" PRIx64 " %" PRId64, hash_text(r->node), r->next);
-    if (p->n_wholes == WHOLE_ROOM || !take_wish(p, key))
-        return;
-    struct whole_run *w = &p->wholes[p->n_wholes++];
-    *w = (struct whole_run){.poller = p, .seq = r->next, .run = r->run};
-    snprintf(w->node, sizeof w->node, "%s", r->node);
-    whole_next(p);
+    struct wish w = {.poller = p, .kind = WISH_WHOLE, .seq = r->next, .run = r->run};
+    snprintf(w.node, sizeof w.node, "%s", r->node);
+    snprintf(w.key, sizeof w.key, "%016" PRIx64 " %" PRId64, hash_text(r->node), r->next);
+    wish_add(p, &w);
 }

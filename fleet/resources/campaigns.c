@@ -251,18 +251,16 @@ int fleetd_campaign(struct request *q, struct reply *r, struct err *err)
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct jsonw w = jsonw_to(&body);
     struct campaign_view v CLEANUP(campaign_view_fini) = {.w = &w};
-    struct fleet_store *store = fleet_of(q)->store;
     struct state_filter f;
     if (read_state_filter(q, &f, err) < 0)
         return -1;
     jsonw_object(&w, NULL);
-    if (fleet_store_campaigns(store, &(struct fleet_campaign_query){.id = q->arg, .limit = 1},
-                              view_campaign, &v, err) < 0)
+    if (fleet_store_campaign(fleet_of(q)->store, q->arg, view_campaign, view_node, &v, err) < 0)
         return -1;
     if (!v.found)
         return err_set(err, ERR_NOT_FOUND, "", "there is no campaign %lld", (long long)q->arg);
-    if (fleet_store_campaign_nodes(store, q->arg, view_node, &v, err) < 0)
-        return -1;
+    if (f.after && nodeset_find(&v.nodes, f.after) < 0)
+        return err_set(err, ERR_INVALID, "cursor", "is not one of an earlier response");
     write_node_rows(&v, &f);
     jsonw_end(&w);
     return reply_json(r, 200, &body, err);

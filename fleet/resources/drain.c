@@ -25,12 +25,15 @@ int fleetd_drain(struct request *q, struct reply *r, struct err *err)
     const struct fleet_services *s = fleet_of(q);
     const struct judging_summary judged = judging_summary(s->judging);
     const struct naming_source *slurm = naming_slurm(s->naming);
-    const char *accept = request_header(q, "Accept");
+    static const char *const types[] = {"application/json", "text/plain"};
+    int form = request_accept_one(q, types, COUNT_OF(types), err);
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct jsonw w = jsonw_to(&body);
+    if (form < 0)
+        return -1;
     if (!judged.judged_ms)
         return refuse_unjudged(s, err);
-    if (accept && strcasestr(accept, "text/plain")) {
+    if (form > 0) {
         buf_add(&body, buf_text(judged.drain_lines), judged.drain_lines->len);
         return reply_text(r, "text/plain; charset=utf-8", &body, err);
     }

@@ -10,9 +10,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/csv.h"
 #include "base/jsonw.h"
 #include "base/str.h"
 #include "fleet/services/services.h"
+#include "fleet/services/stored_fleet.h"
 
 enum {
     ROWS = 10000, // of a page, unless the request says another number
@@ -51,20 +53,9 @@ static void ndjson_line(struct buf *out, const struct row *r)
     buf_char(out, '\n');
 }
 
-// RFC 4180: quoted where it needs to be.
 static void csv_text(struct buf *out, const char *text)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
-        buf_utf8(out, text);
-    } else {
-        buf_char(out, '"');
-        for (; *text; text++) {
-            if (*text == '"')
-                buf_char(out, '"');
-            buf_char(out, *text);
-        }
-        buf_char(out, '"');
-    }
+    csv_cell(out, text);
     buf_char(out, ',');
 }
 
@@ -137,27 +128,42 @@ static int export_page(void *ctx, const struct summary_page *page, struct err *e
     return buf_ok(x->out) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for the export");
 }
 
-// "3.1795446048000": the number of a node, and a time.
+// "3.1795446048000.0": the number of a node, a time, and that of deletions.
+static bool export_read_cursor(const char *cursor, struct fleet_store_export *e)
+{
+    char text[64];
+    const char *parts[3] = {text};
+    int64_t node;
+    snprintf(text, sizeof text, "%s", cursor);
+    for (size_t i = 1; i < COUNT_OF(parts); i++) {
+        char *point = strchr(parts[i - 1], '.');
+        if (!point)
+            return false;
+        *point = '\0';
+        parts[i] = point + 1;
+    }
+    if (!str_to_i64(parts[0], &node) || !str_to_i64(parts[1], &e->at_ms) ||
+        !str_to_i64(parts[2], &e->deletions) || node < 1 || node > INT32_MAX || e->at_ms < 0 ||
+        e->deletions < 0)
+        return false;
+    e->node = (int)node;
+    return true;
+}
+
 static int read_export(const struct request *q, struct fleet_store_export *e, struct err *err)
 {
     const char *cursor = request_query(q, "cursor");
-    char number[24], *point;
-    int64_t limit = ROWS, node = 1;
+    int64_t limit = ROWS;
     e->until_ms = clock_wall_ms() + FLEET_STORE_AHEAD_MS;
-    if (request_query_time(q, "since", &e->since_ms, err) < 0 ||
-        request_query_time(q, "until", &e->until_ms, err) < 0 ||
+    if (stretch_read(q, &e->since_ms, &e->until_ms, err) < 0 ||
         request_query_int(q, "limit", 1, ROWS_MAX, &limit, err) < 0)
         return -1;
     e->limit = (int)limit;
-    snprintf(number, sizeof number, "%s", cursor ? cursor : "1.0");
-    point = strchr(number, '.');
-    if (point)
-        *point = '\0';
-    if (!point || !str_to_i64(number, &node) || !str_to_i64(point + 1, &e->at_ms) || node < 1 ||
-        node > INT32_MAX)
-        return err_set(err, ERR_INVALID, "cursor", "is not one of an earlier response");
-    e->node = (int)node;
-    return 0;
+    e->node = 1;
+    e->deletions = FLEET_STORE_EXPORT_FIRST;
+    return !cursor || export_read_cursor(cursor, e)
+               ? 0
+               : err_set(err, ERR_INVALID, "cursor", "is not one of an earlier response");
 }
 
 static void add_escaped(struct buf *out, const char *text)
@@ -175,7 +181,8 @@ static int write_next(const struct request *q, const struct fleet_store_export *
 {
     static const char *const kept[] = {"since", "until", "limit"};
     CLEANUP_BUF struct buf next = BUF_INIT;
-    buf_fmt(&next, "%s?cursor=%d.%lld", q->path, e->node, (long long)e->at_ms);
+    buf_fmt(&next, "%s?cursor=%d.%lld.%lld", q->path, e->node, (long long)e->at_ms,
+            (long long)e->deletions);
     for (size_t i = 0; i < COUNT_OF(kept); i++) {
         const char *value = request_query(q, kept[i]);
         if (value) {

@@ -29,15 +29,11 @@ int fleetd_feed_place(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct jsonw w = jsonw_to(&body);
-    struct poller_totals t;
     const struct polled *n = access_check_node(q, q->name, err) < 0
                                  ? NULL
                                  : poller_pushing(fleet_of(q)->poller, q->name, err);
-    if (!n)
+    if (!n || poller_check_open(fleet_of(q)->poller, err) < 0)
         return -1;
-    poller_totals(fleet_of(q)->poller, &t);
-    if (t.store_state != STORE_READY)
-        return err_set(err, ERR_UNAVAILABLE, "store", "where the node stands is not known yet");
     jsonw_object(&w, NULL);
     write_feed_place(fleet_of(q)->poller, n, &w);
     jsonw_end(&w);

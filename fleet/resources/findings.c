@@ -3,6 +3,7 @@
 // process that stores, and the response waits until it is stored.
 #include "fleet/resources/resources.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/jsonw.h"
+#include "base/str.h"
+#include "fleet/services/known_nodes.h"
 #include "fleet/services/services.h"
 #include "fleet/services/stored_fleet.h"
 #include "fleet/store/findings.h"
@@ -78,7 +81,7 @@ static int list_finding(void *ctx, const struct fleet_kept *k, struct err *err)
 {
     struct kept_page *p = ctx;
     (void)err;
-    if (p->named && !nodeset_has(&p->where, k->node))
+    if (p->named && *k->node && !nodeset_has(&p->where, k->node)) // of a group: of many nodes
         return 0;
     p->more = p->listed == p->limit || p->body.len > FINDINGS_PAGE_BYTES;
     if (p->more)
@@ -115,12 +118,43 @@ static int read_kept_query(const struct request *q, struct kept_page *p, struct 
 {
     p->limit = FINDINGS_LIMIT;
     p->query.node = request_query(q, "node");
+    if (p->query.node && nodeset_name_check(p->query.node, err) < 0) {
+        snprintf(err->member, sizeof err->member, "node");
+        return -1;
+    }
     if (read_kept_states(q, &p->query.states, err) < 0 ||
         read_kept_what(q, &p->query.what, err) < 0 ||
         request_query_int(q, "limit", 1, FINDINGS_LIMIT_MAX, &p->limit, err) < 0 ||
         request_query_int(q, "cursor", 1, INT64_MAX, &p->query.before, err) < 0)
         return -1;
     return where_read(q, &p->where, &p->named, err);
+}
+
+// A finding may be of a node that never sent a run.
+static int any_finding(void *ctx, const struct fleet_kept *k, struct err *err)
+{
+    (void)err;
+    known_nodes_add(ctx, k->node);
+    return 0;
+}
+
+// Of what the request names, where nothing is listed.
+static int kept_nodes_known(const struct request *q, const struct kept_page *p, struct err *err)
+{
+    CLEANUP_NODESET struct nodeset one = {0};
+    struct known_nodes of_findings;
+    const struct nodeset *names = p->named ? &p->where : &one;
+    if (p->query.node && nodeset_add(&one, p->query.node, err) < 0)
+        return -1;
+    if (p->query.node)
+        names = &one;
+    known_nodes_begin(&of_findings, names);
+    if (of_findings.any || q->hint == NODES_FOLLOWED)
+        return 0;
+    if (fleet_store_findings(fleet_of(q)->store, &(struct fleet_kept_query){.states = ~0U},
+                             any_finding, &of_findings, err) < 0)
+        return -1;
+    return of_findings.any ? 0 : where_is_stored(q, names, p->query.node ? "node" : "where", err);
 }
 
 int fleetd_findings(struct request *q, struct reply *r, struct err *err)
@@ -132,6 +166,8 @@ int fleetd_findings(struct request *q, struct reply *r, struct err *err)
     jsonw_object(&p.w, NULL);
     jsonw_array(&p.w, "findings");
     if (fleet_store_findings(fleet_of(q)->store, &p.query, list_finding, &p, err) < 0)
+        return -1;
+    if (!p.listed && !p.query.before && kept_nodes_known(q, &p, err) < 0)
         return -1;
     jsonw_end(&p.w);
     if (p.more)
@@ -191,8 +227,9 @@ static int read_mark_note(const struct json *note, struct ingest_mark *m, struct
     const char *text = json_text(note);
     if (!note)
         return 0;
-    if (!text || strlen(text) > KEPT_NOTE_MAX)
-        return err_set(err, ERR_INVALID, "note", "must be a text of at most %d bytes",
+    if (!text || strlen(text) > KEPT_NOTE_MAX || str_control(text, strlen(text)))
+        return err_set(err, ERR_INVALID, "note",
+                       "must be a text of at most %d bytes, without control characters",
                        KEPT_NOTE_MAX);
     snprintf(m->note, sizeof m->note, "%s", text);
     m->noted = true;
@@ -203,12 +240,14 @@ static int read_mark(const struct request *q, struct ingest_mark *m, struct err 
 {
     static const int events[KEPT_STATES] = {
         [KEPT_OPEN] = KEPT_REOPEN, [KEPT_ACKNOWLEDGED] = KEPT_ACKNOWLEDGE, [KEPT_FIXED] = KEPT_FIX};
-    CLEANUP_JSON struct json *root = json_parse(buf_text(&q->body), q->body.len, err);
+    CLEANUP_JSON struct json *root = request_json(q, err);
     if (!root)
         return -1;
+    if (!json_is_object(root))
+        return err_set(err, ERR_INVALID, "",
+                       "must be a JSON object: {\"state\":\"acknowledged\",\"note\":…}");
     for (const struct json *one = json_first(root); one; one = json_next(one))
-        if (!json_name(one) ||
-            (strcmp(json_name(one), "state") != 0 && strcmp(json_name(one), "note") != 0))
+        if (strcmp(json_name(one), "state") != 0 && strcmp(json_name(one), "note") != 0)
             return err_set(err, ERR_INVALID, json_name(one),
                            "is unknown; the members are state and note");
     const char *text = json_text(json_get(root, "state"));

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/compare/setup_change.h"
 #include "analysis/metrics/metrics.h"
 #include "analysis/peers/class_days.h"
 #include "analysis/peers/fleet_view.h"
@@ -89,13 +90,33 @@ static void keep_newest_kind(struct stored_series *s)
     memmove(s->list, s->list + s->dropped, (size_t)s->n * sizeof *s->list);
 }
 
-static struct stored_machine machine_of(const struct stored_series *s, const struct stored_point *p)
+static struct setup_hashes machine_of(const struct stored_series *s, const struct stored_point *p)
 {
-    return (struct stored_machine){s->texts.list[p->class], s->texts.list[p->config]};
+    return (struct setup_hashes){s->texts.list[p->class], s->texts.list[p->config]};
 }
 
-static int write_stored_changes(const struct request *q, const struct stored_series *s,
-                                struct jsonw *w, struct err *err)
+static int stored_setup_differs(void *ctx, int i, struct err *err)
+{
+    const struct stored_series *s = ctx;
+    const struct setup_hashes a = machine_of(s, &s->list[i - 1]), b = machine_of(s, &s->list[i]);
+    (void)err;
+    return setup_hashes_differ(&a, &b);
+}
+
+static int write_stored_cause(const struct request *q, struct stored_series *s, int at,
+                              struct jsonw *w, struct err *err)
+{
+    struct setup_change cause;
+    if (setup_change_find(&cause, at, s->n, stored_setup_differs, s, err) < 0)
+        return -1;
+    const struct stored_point *first = &s->list[at + cause.runs];
+    const struct setup_hashes before = machine_of(s, first - 1), now = machine_of(s, first);
+    setup_change_write_json(&cause, w);
+    return stored_changes_write(fleet_of(q)->store, &before, &now, w, err);
+}
+
+static int write_stored_changes(const struct request *q, struct stored_series *s, struct jsonw *w,
+                                struct err *err)
 {
     int from = s->n > CHANGES_POINTS_MAX ? s->n - CHANGES_POINTS_MAX : 0, searched, rc = 0;
     CLEANUP_MEM struct change_point *found = NULL;
@@ -118,8 +139,7 @@ static int write_stored_changes(const struct request *q, const struct stored_ser
         jsonw_fixed(w, "after", found[i].after, 3);
         jsonw_fixed(w, "percent", found[i].percent, 2);
         jsonw_fixed(w, "p", found[i].p, 4);
-        const struct stored_machine before = machine_of(s, after - 1), now = machine_of(s, after);
-        rc = stored_changes_write(fleet_of(q)->store, &before, &now, w, err);
+        rc = write_stored_cause(q, s, from + found[i].at, w, err);
         jsonw_end(w);
     }
     jsonw_end(w);
@@ -143,14 +163,26 @@ static void write_stored_points(const struct stored_series *s, struct jsonw *w)
     jsonw_i64(w, "left_out", s->dropped);
 }
 
+static int no_series(const struct request *q, const struct fleet_line *line, struct err *err)
+{
+    CLEANUP_NODESET struct nodeset one = {0};
+    if (nodeset_add(&one, line->node, err) < 0) {
+        snprintf(err->member, sizeof err->member, "node");
+        return -1;
+    }
+    return where_is_stored(q, &one, "node", err) < 0
+               ? -1
+               : err_set(err, ERR_NOT_FOUND, "metric",
+                         "no run of node %.63s has the metric \"%.64s\", or none in time",
+                         line->node, line->metric);
+}
+
 static int read_stored_series(const struct request *q, struct fleet_line *line,
                               struct stored_series *s, struct err *err)
 {
     if (fleet_store_series(fleet_of(q)->store, line, keep_point, s, err) < 0)
         return -1;
-    return s->n ? 0
-                : err_set(err, ERR_NOT_FOUND, "metric", "no run of node %.63s has this metric",
-                          line->node);
+    return s->n ? 0 : no_series(q, line, err);
 }
 
 // ---- The class ----------------------------------------------------------------------------------
@@ -281,13 +313,12 @@ static int make_history(const struct request *q, struct buf *body, struct err *e
     const char *class = request_query(q, "class");
     struct fleet_line line = {.metric = request_query(q, "metric"),
                               .node = request_query(q, "node")};
-    if (!line.metric || !metric_rule_find(line.metric, NULL))
+    if (!line.metric || !*line.metric)
         return err_set(err, ERR_INVALID, "metric",
                        "must be a metric, such as latency.local.dram.median_ns");
     if (!line.node == !class)
         return err_set(err, ERR_INVALID, "node", "give either the name of a node, or a class");
-    if (request_query_time(q, "since", &line.since_ms, err) < 0 ||
-        request_query_time(q, "until", &line.until_ms, err) < 0)
+    if (stretch_read(q, &line.since_ms, &line.until_ms, err) < 0)
         return -1;
     return class ? class_history(q, &line, class, body, err) : node_history(q, &line, body, err);
 }

@@ -162,7 +162,8 @@ int fleetd_metrics(struct request *q, struct reply *r, struct err *err)
 {
     const struct fleet_services *s = fleet_of(q);
     CLEANUP_BUF struct buf body = BUF_INIT;
-    struct exposition e = exposition_to(&body, request_header(q, "Accept"));
+    struct exposition e =
+        exposition_to(&body, request_accepts(q, exposition_types, EXPOSITION_TYPES) > 0);
     write_node_counts(s->poller, &e);
     if (write_ages(s, &e, err) < 0)
         return -1;

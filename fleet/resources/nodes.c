@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
+#include "fleet/services/known_nodes.h"
 #include "fleet/services/name_runs.h"
 #include "fleet/services/services.h"
 #include "fleet/services/stored_fleet.h"
@@ -22,6 +23,11 @@ enum {
 
 extern const struct embedded fleet_files[];
 
+static int sources_begin(struct err *err)
+{
+    return err_set(err, ERR_UNAVAILABLE, "sources", "a source is being read for the first time");
+}
+
 int fleetd_ready(struct request *q, struct reply *r, struct err *err)
 {
     const struct fleet_services *s = fleet_of(q);
@@ -32,6 +38,8 @@ int fleetd_ready(struct request *q, struct reply *r, struct err *err)
                        *t.store ? t.store : "the store is being opened");
     if (*naming_problem(s->naming))
         return err_set(err, ERR_UNAVAILABLE, "sources", "%s", naming_problem(s->naming));
+    if (naming_begins(s->naming))
+        return sources_begin(err);
     return http_alive(q, r, err);
 }
 
@@ -204,12 +212,24 @@ static void write_faults(const struct polled *n, struct jsonw *w)
     jsonw_bool(w, "too_old", n->too_old);
 }
 
-static void write_polled(const struct polled *n, const struct naming *naming, struct jsonw *w)
+// Why its last request failed, or why there is none: a collector on standby contacts no node.
+static const char *problem_of(const struct polled *n, const struct fleet_services *s)
+{
+    struct poller_totals t;
+    if (*n->why || n->state != NODE_NEW)
+        return n->why;
+    poller_totals(s->poller, &t);
+    return t.store_state == STORE_STANDBY
+               ? "this collector is standby and contacts no node: request the one that writes"
+               : "";
+}
+
+static void write_polled(const struct polled *n, const struct fleet_services *s, struct jsonw *w)
 {
     jsonw_object(w, NULL);
     jsonw_text(w, "node", n->name);
     jsonw_text(w, "state", node_states[n->state].name);
-    jsonw_text(w, "problem", n->why);
+    jsonw_text(w, "problem", problem_of(n, s));
     jsonw_text(w, "outcome", fleet_outcomes[n->outcome].name);
     jsonw_text(w, "outcome_text",
                n->outcome == FLEET_STORED ? "" : fleet_outcomes[n->outcome].text);
@@ -220,7 +240,7 @@ static void write_polled(const struct polled *n, const struct naming *naming, st
     jsonw_text(w, "history_id", n->history);
     jsonw_text(w, "version", n->version);
     jsonw_i64(w, "failures", n->failures);
-    write_said(n, naming, w);
+    write_said(n, s->naming, w);
     write_faults(n, w);
     jsonw_end(w);
 }
@@ -252,10 +272,38 @@ static int read_node_filter(const struct request *q, struct node_filter *f, stru
     const char *cursor = request_query(q, "cursor");
     f->limit = NODES_LIMIT;
     f->after = cursor ? cursor : "";
+    if (cursor && nodeset_name_check(cursor, err) < 0)
+        return err_set(err, ERR_INVALID, "cursor", "is not one of an earlier response");
     if (state_of(q, &f->state, err) < 0 ||
         request_query_int(q, "limit", 1, NODES_LIMIT_MAX, &f->limit, err) < 0)
         return -1;
     return where_read(q, &f->where, &f->named, err);
+}
+
+static int nodes_are_known(const struct request *q, const struct nodeset *where, const char *member,
+                           struct err *err)
+{
+    struct known_nodes known;
+    int n;
+    struct polled *const *nodes = poller_nodes(fleet_of(q)->poller, &n);
+    known_nodes_begin(&known, where);
+    for (int i = 0; i < n; i++)
+        known_nodes_add(&known, nodes[i]->name);
+    if (known_nodes_end(&known, member, "no source names", err) == 0)
+        return 0;
+    return naming_begins(fleet_of(q)->naming) ? sources_begin(err) : -1;
+}
+
+// In the loop: the store knows no node that never sent anything.
+void fleetd_named_work(const struct request *q, struct work *w, struct err *why)
+{
+    CLEANUP_NODESET struct nodeset where = {0};
+    const char *node = request_query(q, "node");
+    bool given;
+    fleetd_work(q, w, why);
+    if (where_read(q, &where, &given, why) == 0 && (!node || nodeset_add(&where, node, why) == 0) &&
+        where.n && (naming_begins(fleet_of(q)->naming) || nodes_are_known(q, &where, "", why) == 0))
+        w->hint = NODES_FOLLOWED;
 }
 
 static bool filter_takes(const struct node_filter *f, const struct polled *n)
@@ -272,6 +320,8 @@ int fleetd_node_list(struct request *q, struct reply *r, struct err *err)
     const char *last = NULL;
     bool more = false;
     int rc = read_node_filter(q, &f, err), n, listed = 0;
+    if (rc == 0)
+        rc = nodes_are_known(q, &f.where, "where", err);
     struct polled *const *nodes = poller_nodes(fleet_of(q)->poller, &n);
     jsonw_object(&w, NULL);
     jsonw_array(&w, "nodes");
@@ -280,7 +330,7 @@ int fleetd_node_list(struct request *q, struct reply *r, struct err *err)
             more = listed == f.limit;
             if (more)
                 break;
-            write_polled(nodes[i], fleet_of(q)->naming, &w);
+            write_polled(nodes[i], fleet_of(q), &w);
             last = nodes[i]->name;
             listed++;
         }
@@ -291,14 +341,25 @@ int fleetd_node_list(struct request *q, struct reply *r, struct err *err)
     return rc < 0 ? -1 : reply_json(r, 200, &body, err);
 }
 
+// Returns -1.
+static int node_unknown(const struct request *q, struct err *err)
+{
+    CLEANUP_NODESET struct nodeset one = {0};
+    if (nodeset_add(&one, q->name, err) == 0)
+        return nodes_are_known(q, &one, "", err);
+    err->code = ERR_NOT_FOUND; // no node can have this name, which is a part of the path
+    *err->member = '\0';
+    return -1;
+}
+
 int fleetd_node(struct request *q, struct reply *r, struct err *err)
 {
     const struct polled *n = poller_find(fleet_of(q)->poller, q->name);
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct jsonw w = jsonw_to(&body);
     if (!n)
-        return err_set(err, ERR_NOT_FOUND, "", "no source names the node \"%s\"", q->name);
-    write_polled(n, fleet_of(q)->naming, &w);
+        return node_unknown(q, err);
+    write_polled(n, fleet_of(q), &w);
     return reply_json(r, 200, &body, err);
 }
 

@@ -9,6 +9,9 @@ handler_fn fleetd_ready, fleetd_openapi, fleetd_status, fleetd_node_list, fleetd
 // judged.c: what the history says. In the process that reads; fleetd_work() says so.
 handler_fn fleetd_classes, fleetd_outliers, fleetd_tiles, fleetd_node_metrics;
 work_fn fleetd_work;
+handler_fn fleetd_racks; // racks.c: groups of nodes, in the same process
+work_fn fleetd_racks_work;
+work_fn fleetd_named_work; // nodes.c: the same, with NODES_FOLLOWED
 // class.c: one class in full. In the process that reads.
 handler_fn fleetd_class;
 // rollouts.c: what changed, and what it did. In the process that reads.

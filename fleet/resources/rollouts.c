@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "analysis/peers/fleet.h"
 #include "analysis/peers/fleet_effect.h"
 #include "analysis/peers/fleet_json.h"
 #include "base/cleanup.h"
@@ -24,14 +25,12 @@ enum {
 
 static int read_stretch(const struct request *q, int64_t *since, int64_t *until, struct err *err)
 {
-    *until = 0;
-    if (request_query_time(q, "until", until, err) < 0)
+    *since = *until = 0;
+    if (stretch_read(q, since, until, err) < 0)
         return -1;
-    int64_t end = *until ? *until : clock_wall_ms();
-    *since = end - STRETCH_DAYS * STRETCH_DAY_MS;
-    if (request_query_time(q, "since", since, err) < 0)
-        return -1;
-    return *since < end ? 0 : err_set(err, ERR_INVALID, "since", "must be before until, or now");
+    if (!*since)
+        *since = (*until ? *until : clock_wall_ms()) - STRETCH_DAYS * STRETCH_DAY_MS;
+    return 0;
 }
 
 // ---- GET /v1/fleet/effect -----------------------------------------------------------------------
@@ -54,7 +53,9 @@ int fleetd_effect(struct request *q, struct reply *r, struct err *err)
     if (!f ||
         fleet_effect_find(&e, f, fact, request_query(q, "from"), request_query(q, "to"), err) < 0)
         return -1;
+    jsonw_object(&out, NULL);
     fleet_effect_write_json(&e, &out);
+    jsonw_end(&out);
     fleet_effect_fini(&e);
     return reply_json(r, 200, &body, err);
 }
@@ -77,6 +78,8 @@ static int read_setups(const struct request *q, struct setups *s, struct err *er
     if (where_read(q, &where, &given, err) < 0 ||
         fleet_store_setups(store, given ? &where : NULL, add_setup, s, err) < 0)
         return -1;
+    if (given && !s->n)
+        return where_has_none(err);
     for (int i = 0; setups_facts_wanted(s, i);) {
         CLEANUP_JSON struct json *document = NULL;
         if (stored_facts_read(store, setups_facts_wanted(s, i), facts, &document, err) < 0 ||
@@ -94,14 +97,19 @@ int fleetd_rollouts(struct request *q, struct reply *r, struct err *err)
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct jsonw w = jsonw_to(&body);
     int64_t since, until, limit = ROLLOUTS_LIMIT;
+    const char *fact = request_query(q, "fact");
     if (read_stretch(q, &since, &until, err) < 0 ||
         request_query_int(q, "limit", 1, ROLLOUTS_LIMIT_MAX, &limit, err) < 0 ||
-        read_setups(q, &s, err) < 0 || rollouts_find(&found, &s, since, until, err) < 0)
+        read_setups(q, &s, err) < 0)
+        return -1;
+    if (fact && fleet_facts_check(s.facts, s.facts ? s.configs.n : 0, fact, err) < 0)
+        return -1;
+    if (rollouts_find(&found, &s, since, until, err) < 0)
         return -1;
     jsonw_object(&w, NULL);
     jsonw_time(&w, "since", since);
     jsonw_time(&w, "until", until);
-    rollouts_write_json(&found, &s, request_query(q, "fact"), (int)limit, &w);
+    rollouts_write_json(&found, &s, fact, (int)limit, &w);
     jsonw_end(&w);
     return reply_json(r, 200, &body, err);
 }

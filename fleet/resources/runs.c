@@ -24,7 +24,7 @@ struct runs_page {
     int64_t newest, limit;
     const struct summary **order; // of a node's runs; owned
     int room;
-    bool full;
+    bool full, any;
 };
 
 static void runs_page_fini(struct runs_page *p)
@@ -85,6 +85,7 @@ static int runs_page_add(void *ctx, const struct summary_page *page, struct err 
     int n = choose_runs(p, page, err);
     if (n < 0)
         return -1;
+    p->any = true;
     p->full =
         p->w.n_runs && (p->w.n_runs + n > p->limit || summary_writer_bytes(&p->w) > PAGE_BYTES);
     if (p->full)
@@ -111,7 +112,7 @@ static int read_runs_query(const struct request *q, struct fleet_window *w, stru
         request_query_int(q, "newest", 1, NEWEST_MAX, &p->newest, err) < 0 ||
         request_query_int(q, "limit", 1, SUMMARY_RUNS_MAX, &p->limit, err) < 0 ||
         request_query_int(q, "cursor", 0, INT32_MAX, &cursor, err) < 0 ||
-        request_query_time(q, "since", &w->since_ms, err) < 0 ||
+        stretch_read(q, &w->since_ms, &w->until_ms, err) < 0 ||
         where_read(q, where, &given, err) < 0)
         return -1;
     w->nodes = given ? where : NULL;
@@ -130,7 +131,8 @@ int fleetd_runs(struct request *q, struct reply *r, struct err *err)
     summary_writer_init(&p.w);
     own_page_head(&p.head);
     if (read_runs_query(q, &w, &where, &p, err) < 0 ||
-        fleet_store_window(fleet_of(q)->store, &w, runs_page_add, &p, err) < 0)
+        fleet_store_window(fleet_of(q)->store, &w, runs_page_add, &p, err) < 0 ||
+        (w.nodes && !p.any && !w.after && where_is_stored(q, w.nodes, "where", err) < 0))
         return -1;
     p.head.more = p.full;
     summary_writer_end(&p.w, &p.head, &body);

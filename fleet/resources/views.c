@@ -67,7 +67,9 @@ int fleetd_ranking(struct request *q, struct reply *r, struct err *err)
         fleet_ranking_make(&ranking, &v.view, v.metric, err) < 0)
         return -1;
     part.limit = (int)limit;
+    jsonw_object(&w, NULL);
     fleet_ranking_write_json(&ranking, &v.view, &part, &w);
+    jsonw_end(&w);
     fleet_ranking_fini(&ranking);
     return reply_json(r, 200, &body, err);
 }
@@ -84,7 +86,9 @@ static int compare_by_fact(struct request *q, const char *fact, struct reply *r,
             snprintf(err->member, sizeof err->member, "by");
         return -1;
     }
+    jsonw_object(&w, NULL);
     fleet_shares_write_json(&shares, &v.view, v.metric, fact, &w);
+    jsonw_end(&w);
     fleet_shares_fini(&shares);
     return reply_json(r, 200, &body, err);
 }
@@ -149,6 +153,10 @@ static int pick_named_run(const struct request *q, const char *member, struct pi
         return err_set(err, ERR_INVALID, member,
                        "must be a node and the number of a run in its feed, such as node017:88");
     snprintf(node, sizeof node, "%.*s", (int)(colon - text), text);
+    if (nodeset_name_check(node, err) < 0) {
+        snprintf(err->member, sizeof err->member, "%s", member);
+        return -1;
+    }
     const struct fleet_window w = {.node = node, .seq = out->seq};
     if (fleet_store_window(fleet_of(q)->store, &w, pick_run, out, err) < 0)
         return -1;
@@ -184,8 +192,8 @@ static int compare_runs(struct request *q, struct reply *r, struct err *err)
     if (pick_named_run(q, "base", &base, err) < 0 || pick_named_run(q, "target", &target, err) < 0)
         return -1;
     const struct run_side a = {&base.run, &base.layout}, b = {&target.run, &target.layout};
-    const struct stored_machine of_a = {a.run->class_hash, a.run->config_hash},
-                                of_b = {b.run->class_hash, b.run->config_hash};
+    const struct setup_hashes of_a = {a.run->class_hash, a.run->config_hash},
+                              of_b = {b.run->class_hash, b.run->config_hash};
     if (run_pair_compare(&pair, &a, &b, err) < 0)
         return -1;
     jsonw_object(&w, NULL);
@@ -202,8 +210,13 @@ static int compare_runs(struct request *q, struct reply *r, struct err *err)
 int fleetd_compare(struct request *q, struct reply *r, struct err *err)
 {
     const char *by = request_query(q, "by");
+    static const char *const of_groups[] = {"metric", "class", "where"};
     bool runs = request_query(q, "base") || request_query(q, "target");
     if (runs == (by != NULL))
         return err_set(err, ERR_INVALID, "by", "give either a fact (by), or base and target");
+    for (size_t i = 0; runs && i < COUNT_OF(of_groups); i++)
+        if (request_query(q, of_groups[i]))
+            return err_set(err, ERR_INVALID, of_groups[i],
+                           "does not count for two runs: their metrics are compared");
     return runs ? compare_runs(q, r, err) : compare_by_fact(q, by, r, err);
 }

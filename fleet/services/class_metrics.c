@@ -242,7 +242,7 @@ static int write_node_classes(const struct fleet *f, struct buf *out, struct err
 int class_metrics_make(const struct request *q, int64_t now_ms, struct buf *out, struct err *err)
 {
     struct fleet_options o = FLEET_DEFAULTS;
-    struct exposition e = exposition_to(out, NULL);
+    struct exposition e = exposition_to(out, false);
     o.now_ms = now_ms;
     const struct fleet_window w = {.newest = o.runs_max};
     CLEANUP_FLEET struct fleet *f = stored_fleet_read(q, &o, &w, err);

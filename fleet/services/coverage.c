@@ -5,85 +5,36 @@
 
 #include <stdlib.h>
 
-#include "analysis/peers/fleet_view.h"
+#include "analysis/peers/coverage.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 
-struct covered_class {
-    int known, up, fresh, enough;
-};
-
-struct coverage {
-    const struct fleet *f;
-    struct covered_class *classes; // [class]; owned
-    int64_t *ages;                 // of the newest runs, ms; owned
-    int n_ages, unmeasured;
-};
-
-static void coverage_fini(struct coverage *c)
+static void write_covered_class(const struct coverage *c, const struct covered_class *k,
+                                struct jsonw *w)
 {
-    free(c->classes);
-    free(c->ages);
-}
-
-static void cover_node(struct coverage *c, const struct judged_node *n)
-{
-    const struct fleet *f = c->f;
-    int at = interned_find(&f->nodes, n->name);
-    if (at < 0 || f->node[at].class < 0) {
-        c->unmeasured++;
-        return;
-    }
-    struct covered_class *of = &c->classes[f->node[at].class];
-    of->known++;
-    of->up += n->state == NODE_UP;
-    of->fresh += fleet_node_fresh(f, at);
-    of->enough += fleet_node_enough(f, at);
-    c->ages[c->n_ages++] = f->o.now_ms - f->node[at].newest_ms;
-}
-
-static int by_run_age(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-static void write_staleness(const struct coverage *c, struct jsonw *w)
-{
-    static const struct {
-        const char *name;
-        int percent;
-    } shares[] = {{"median", 50}, {"p90", 90}, {"p99", 99}, {"max", 100}};
-    jsonw_object(w, "staleness_s");
-    for (size_t i = 0; i < COUNT_OF(shares); i++) {
-        int at = (c->n_ages - 1) * shares[i].percent / 100;
-        if (c->n_ages)
-            jsonw_i64(w, shares[i].name, c->ages[at] / 1000);
-        else
-            jsonw_null(w, shares[i].name);
-    }
+    jsonw_object(w, NULL);
+    jsonw_text(w, "class", c->f->classes.list[k->class]);
+    jsonw_text(w, "cpu", k->cpu);
+    jsonw_i64(w, "known", k->nodes);
+    jsonw_i64(w, "up", k->up);
+    jsonw_i64(w, "fresh", k->fresh);
+    jsonw_i64(w, "enough_runs", k->enough);
+    jsonw_i64(w, "stale", k->nodes - k->fresh);
+    coverage_write_staleness(c, k, w);
     jsonw_end(w);
 }
 
-static void write_coverage(const struct coverage *c, const struct fleet_class_row *rows, int n,
-                           struct jsonw *w)
+static void write_coverage(const struct coverage *c, struct jsonw *w)
 {
+    const struct covered_class *unmeasured = coverage_without_run(c);
     jsonw_object(w, NULL);
     jsonw_time(w, "judged", c->f->o.now_ms);
-    jsonw_i64(w, "unmeasured", c->unmeasured);
-    write_staleness(c, w);
+    jsonw_i64(w, "unmeasured", unmeasured ? unmeasured->nodes : 0);
+    coverage_write_staleness(c, NULL, w);
     jsonw_array(w, "classes");
-    for (int i = 0; i < n && i < COVERAGE_CLASSES_MAX; i++) {
-        const struct covered_class *of = &c->classes[rows[i].class];
-        jsonw_object(w, NULL);
-        jsonw_text(w, "class", c->f->classes.list[rows[i].class]);
-        jsonw_text(w, "cpu", rows[i].cpu);
-        jsonw_i64(w, "known", of->known);
-        jsonw_i64(w, "up", of->up);
-        jsonw_i64(w, "fresh", of->fresh);
-        jsonw_i64(w, "enough_runs", of->enough);
-        jsonw_end(w);
-    }
+    for (int i = 0; i < c->n && i < COVERAGE_CLASSES_MAX; i++)
+        if (c->list[i].class >= 0)
+            write_covered_class(c, &c->list[i], w);
     jsonw_end(w);
     jsonw_end(w);
 }
@@ -91,21 +42,18 @@ static void write_coverage(const struct coverage *c, const struct fleet_class_ro
 int coverage_write(const struct fleet *f, const struct judged_node *nodes, int n, struct buf *out,
                    struct err *err)
 {
-    struct coverage c CLEANUP(coverage_fini) = {.f = f};
-    CLEANUP_MEM struct fleet_class_row *rows = NULL;
+    CLEANUP_COVERAGE struct coverage c = {0};
+    CLEANUP_MEM struct covered_node *counted = calloc((size_t)n + 1, sizeof *counted);
     struct jsonw w = jsonw_to(out);
-    c.classes = calloc((size_t)f->classes.n + 1, sizeof *c.classes);
-    c.ages = calloc((size_t)n + 1, sizeof *c.ages);
-    if (!c.classes || !c.ages)
+    int known = 0;
+    if (!counted)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the coverage");
-    int n_rows = fleet_classes(&rows, f, err);
-    if (n_rows < 0)
-        return -1;
     for (int i = 0; i < n; i++)
         if (nodes[i].state != NODE_GONE)
-            cover_node(&c, &nodes[i]);
-    if (c.n_ages)
-        qsort(c.ages, (size_t)c.n_ages, sizeof *c.ages, by_run_age);
-    write_coverage(&c, rows, n_rows, &w);
+            counted[known++] =
+                (struct covered_node){.name = nodes[i].name, .up = nodes[i].state == NODE_UP};
+    if (coverage_make(&c, f, counted, known, err) < 0)
+        return -1;
+    write_coverage(&c, &w);
     return 0;
 }

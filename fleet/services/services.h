@@ -9,7 +9,8 @@
 #include "fleet/store/store.h"
 #include "http/messages/service.h"
 
-// In the collector `store` is NULL; in the process that reads everything else is.
+// In the collector `store` and `groups_file` are NULL; in the process that reads everything else
+// is.
 struct fleet_services {
     const struct fleetd_config *config;
     struct poller *poller;
@@ -17,6 +18,7 @@ struct fleet_services {
     struct campaigns *campaigns;
     struct judging *judging;
     struct fleet_store *store;
+    const char *groups_file;
     int64_t started_ms; // UTC
 };
 

@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 #include "fleet/services/stored_facts.h"
 
-int stored_changes_write(struct fleet_store *store, const struct stored_machine *a,
-                         const struct stored_machine *b, struct jsonw *w, struct err *err)
+int stored_changes_write(struct fleet_store *store, const struct setup_hashes *a,
+                         const struct setup_hashes *b, struct jsonw *w, struct err *err)
 {
     struct {
         struct fingerprint a, b;

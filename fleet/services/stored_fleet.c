@@ -7,6 +7,8 @@
 
 #include "analysis/peers/fleet_order.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "fleet/services/known_nodes.h"
 #include "fleet/services/services.h"
 #include "fleet/services/stored_facts.h"
 
@@ -18,6 +20,40 @@ int where_read(const struct request *q, struct nodeset *out, bool *given, struct
         return 0;
     snprintf(err->member, sizeof err->member, "where");
     return -1;
+}
+
+int where_has_none(struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND, "where", "no run of these nodes is stored, or none in time");
+}
+
+static int where_consider(void *ctx, const struct fleet_feed *f, struct err *err)
+{
+    (void)err;
+    known_nodes_add(ctx, f->name);
+    return 0;
+}
+
+int where_is_stored(const struct request *q, const struct nodeset *where, const char *member,
+                    struct err *err)
+{
+    struct known_nodes known;
+    known_nodes_begin(&known, where);
+    if (q->hint == NODES_FOLLOWED)
+        return 0;
+    return fleet_store_feeds(fleet_of(q)->store, true, where_consider, &known, err) < 0
+               ? -1
+               : known_nodes_end(&known, member, "no run is stored of", err);
+}
+
+int stretch_read(const struct request *q, int64_t *since_ms, int64_t *until_ms, struct err *err)
+{
+    if (request_query_stretch(q, since_ms, until_ms, err) < 0)
+        return -1;
+    int64_t now_ms = clock_wall_ms() + FLEET_STORE_AHEAD_MS; // of nodes whose clocks are ahead
+    return *until_ms || *since_ms < now_ms
+               ? 0
+               : err_set(err, ERR_INVALID, "since", "must be before now");
 }
 
 struct stored_pages {
@@ -71,5 +107,11 @@ struct fleet *stored_fleet_read(const struct request *q, const struct fleet_opti
     if (where_read(q, &where, &given, err) < 0)
         return NULL;
     window.nodes = given ? &where : NULL;
-    return stored_fleet_of(fleet_of(q)->store, o, &window, err);
+    CLEANUP_FLEET struct fleet *f = stored_fleet_of(fleet_of(q)->store, o, &window, err);
+    if (f && given && !f->nodes.n) {
+        if (where_is_stored(q, &where, "where", err) == 0)
+            where_has_none(err);
+        return NULL;
+    }
+    return steal_ptr(&f);
 }

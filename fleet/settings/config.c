@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "core/os/dirs.h"
 #include "http/server/tls.h"
+#include "nodes/lines.h"
 
 #define TEXT(member, ...)                                                                          \
     {                                                                                              \
@@ -26,6 +27,9 @@
     }
 
 #define FLEETD_FILE "/etc/numaprobe/numaprobe-fleetd.conf"
+// StateDirectory= and RuntimeDirectory= of the unit.
+#define UNIT_STATE_DIR "/var/lib/numaprobe-fleet"
+#define UNIT_RUN_DIR "/run/numaprobe-fleet"
 
 static const char *const archive_names[FLEET_ARCHIVES + 1] = {
     [FLEET_ARCHIVE_NONE] = "none",
@@ -37,6 +41,58 @@ static const char *const drain_names[FLEETD_DRAINS + 1] = {
     [FLEETD_DRAIN_SUGGEST] = "suggest",
     [FLEETD_DRAIN_APPLY] = "apply",
 };
+
+// ---- Whether a setting can be right at all ------------------------------------------------------
+
+static int address_setting(const char *url, struct err *err)
+{
+    const char *fault = address_fault(url);
+    if (str_url_has_user(url))
+        return err_set(err, ERR_USAGE, "",
+                       "must have no user or password: it is shown to every reader. Use "
+                       "node_token_file or node_certificate");
+    if (!fault && !strstr(url, "%h"))
+        return err_set(err, ERR_USAGE, "",
+                       "must have %%h where the node's name belongs: https://%%h:7443");
+    return fault ? err_set(err, ERR_USAGE, "", "%s, as in http://%%h:7780", fault) : 0;
+}
+
+static int nodes_setting(const char *set, struct err *err)
+{
+    return source_check(SOURCE_NODES, set, err);
+}
+
+static int hostfile_setting(const char *path, struct err *err)
+{
+    return source_check(SOURCE_FILE, path, err);
+}
+
+static int slurm_setting(const char *partition, struct err *err)
+{
+    return source_check(SOURCE_SLURM, partition, err);
+}
+
+static const char announce[] = "announce"; // the nodes of the own token file
+
+static bool is_announce(const char *text, size_t n)
+{
+    return n == sizeof announce - 1 && strncmp(text, announce, n) == 0;
+}
+
+static int source_setting(const char *list, struct err *err)
+{
+    char source[FLEETD_SOURCE_MAX];
+    enum source_kind kind;
+    for (size_t n; *(list += strspn(list, " ")); list += n) {
+        n = strcspn(list, " ");
+        snprintf(source, sizeof source, "%.*s", (int)n, list);
+        if (!is_announce(list, n) && !source_split(source, &kind, err))
+            return -1;
+    }
+    return 0;
+}
+
+// ---- Tables -------------------------------------------------------------------------------------
 
 static const struct param params[] = {
     SERVED(listen, .def = "127.0.0.1:7790", .metavar = "LIST",
@@ -55,25 +111,26 @@ static const struct param params[] = {
     TEXT(store, .def = "", .metavar = "WHERE",
          .help = "The history: a file, or a database of PostgreSQL: postgresql://HOST/NAME. "
                  "Default: fleet.db in the state directory."),
-    TEXT(source, .joins = ' ', .def = "", .metavar = "SOURCE",
+    TEXT(source, .joins = ' ', .check = source_setting, .def = "", .metavar = "SOURCE",
          .help =
              "Where the nodes are listed: nodes:SET, file:PATH, slurm:PARTITION, srv:NAME, "
              "http_sd:URL, file_sd:PATH, announce (nodes that push) or collector:URL (the nodes of "
              "another collector, whose history is copied). May be repeated; the nodes "
              "of all sources are collected from."),
-    TEXT(nodes, .joins = ',', .def = "", .metavar = "SET",
+    TEXT(nodes, .joins = ',', .check = nodes_setting, .def = "", .metavar = "SET",
          .help = "The nodes: n[001-100,120], @group or ^file. May be repeated. Short for "
                  "--source=nodes:SET."),
-    TEXT(hostfile, .def = "", .metavar = "FILE",
+    TEXT(hostfile, .check = hostfile_setting, .def = "", .metavar = "FILE",
          .help = "The nodes: a set per line of this file. Short for --source=file:FILE."),
-    TEXT(from_slurm, .def = "", .metavar = "PARTITION", .implied = "*",
+    TEXT(from_slurm, .check = slurm_setting, .def = "", .metavar = "PARTITION", .implied = "*",
          .help = "The nodes: those that sinfo lists, of this partition or of all. Short for "
                  "--source=slurm:PARTITION."),
     TEXT(groups_file, .def = "/etc/numaprobe/groups", .metavar = "FILE",
          .help = "Groups of nodes: lines NAME: SET."),
-    TEXT(group_command, .def = "", .metavar = "COMMAND",
-         .help = "Command for groups that are not in the file. %s is the group: nodeset -e @%s."),
-    TEXT(url, .def = "http://%h:7780", .metavar = "URL",
+    TEXT(group_command, .check = source_command_check, .def = "", .metavar = "COMMAND",
+         .help =
+             "Command for groups that are not in the file. Each %s is the group: nodeset -e @%s."),
+    TEXT(url, .check = address_setting, .def = "http://%h:7780", .metavar = "URL",
          .help = "Address of each node's daemon; %h is the node's name or address."),
     TEXT(hosts_file, .def = "", .metavar = "FILE",
          .help = "Addresses of nodes, in the format of /etc/hosts. Other names are looked up."),
@@ -117,7 +174,8 @@ static const struct param params[] = {
      .max = 600,
      .def = "20",
      .unit = "s",
-     .help = "Time limit of one request to a node, with its connection."},
+     .help = "Time limit of one request to a node, with its connection. A node that sends nothing "
+             "for a quarter of it, and at least for 5 s, has failed too."},
     {.name = "keep_days",
      .kind = PARAM_INT,
      .offset = offsetof(struct fleetd_config, keep_days),
@@ -132,7 +190,8 @@ static const struct param params[] = {
      .def = "kept",
      .help =
          "Whole runs that are fetched from their nodes and kept: none, all, or kept: those with "
-         "a label or in a baseline, and those that a sure finding cites."},
+         "a label or in a baseline, the first and the last of each set-up of a node that "
+         "succeeded, and those that a sure finding cites."},
     {.name = "archive_keep_days",
      .kind = PARAM_INT,
      .offset = offsetof(struct fleetd_config, archive_keep_days),
@@ -192,21 +251,13 @@ static void fleetd_targets(struct fleetd_config *c, struct param_target out[stat
 static int check_reach(const struct fleetd_config *c, struct err *err)
 {
     bool tls = str_starts(c->url, "https://");
-    if (!tls && !str_starts(c->url, "http://"))
-        return err_set(err, ERR_USAGE, "url", "url must begin with http:// or https://");
-    if (!strstr(c->url, "%h"))
-        return err_set(err, ERR_USAGE, "url",
-                       "url must have %%h where the node's name belongs: https://%%h:7443");
-    if (str_url_has_user(c->url))
-        return err_set(err, ERR_USAGE, "url",
-                       "url must have no user or password: it is shown to every reader. Use "
-                       "node_token_file or node_certificate");
     if (*c->node_token_file && !tls)
         return err_set(err, ERR_USAGE, "node_token_file",
                        "node_token_file needs an url of https://: a token must not travel in "
                        "clear");
     if (!*c->node_certificate != !*c->node_key)
-        return err_set(err, ERR_USAGE, "node_key", "node_certificate and node_key need each other");
+        return err_set(err, ERR_USAGE, *c->node_key ? "node_key" : "node_certificate",
+                       "node_certificate and node_key need each other");
     return 0;
 }
 
@@ -218,22 +269,14 @@ static int source_add(char out[static FLEETD_SOURCES_MAX][FLEETD_SOURCE_MAX], in
         return err_set(err, ERR_USAGE, "source", "there are more than %d sources",
                        FLEETD_SOURCES_MAX);
     snprintf(out[n], sizeof out[n], "%s%.*s", kind, (int)len, text);
-    const char *where = source_split(out[n], &found, err);
-    bool url = found == SOURCE_HTTP_SD || found == SOURCE_COLLECTOR;
-    if (where && url && str_url_has_user(where))
-        return err_set(err, ERR_USAGE, "source",
-                       "source must have no user or password in its URL: it is shown to every "
-                       "reader");
-    return where ? n + 1 : -1;
+    return source_split(out[n], &found, err) ? n + 1 : -1;
 }
 
-// "announce" are the nodes of the own token file.
 static int source_add_given(const struct fleetd_config *c,
                             char out[static FLEETD_SOURCES_MAX][FLEETD_SOURCE_MAX], int n,
                             const char *text, size_t len, struct err *err)
 {
-    static const char announce[] = "announce";
-    if (len != sizeof announce - 1 || strncmp(text, announce, len) != 0)
+    if (!is_announce(text, len))
         return source_add(out, n, "", text, len, err);
     const char *file = *c->http.token_file ? c->http.token_file : "tokens";
     return source_add(out, n, "announce:", file, strlen(file), err);
@@ -255,11 +298,31 @@ int fleetd_sources(const struct fleetd_config *c,
     return n;
 }
 
+const char *fleetd_source_shown(const char *source, char out[static FLEETD_SOURCE_MAX])
+{
+    bool url = str_starts(source, "http_sd:");
+    size_t n = url ? strcspn(source, "?#") : strlen(source);
+    snprintf(out, FLEETD_SOURCE_MAX, "%.*s%s", (int)n, source, source[n] ? "?..." : "");
+    return out;
+}
+
+// Names the setting at fault. Returns -1.
+static int setting_failed(const char *name, struct err *err)
+{
+    if (!err)
+        return -1;
+    if (name != err->member)
+        snprintf(err->member, sizeof err->member, "%s", name);
+    return str_starts(err->text, name) ? -1 : err_prefix(err, "%s", name);
+}
+
 static int check_sources(const struct fleetd_config *c, struct err *err)
 {
     char list[FLEETD_SOURCES_MAX][FLEETD_SOURCE_MAX];
     int n = fleetd_sources(c, list, err);
     bool slurm = false;
+    if (list_check(c->groups_file, err) < 0)
+        return setting_failed("groups_file", err);
     for (int i = 0; i < n; i++) {
         enum source_kind kind;
         slurm |= source_split(list[i], &kind, err) && kind == SOURCE_SLURM;
@@ -273,19 +336,23 @@ static int check_sources(const struct fleetd_config *c, struct err *err)
 
 static int fleetd_finish(struct fleetd_config *c, struct err *err)
 {
-    if (dirs_default(c->state_dir, sizeof c->state_dir, "STATE_DIRECTORY",
-                     "/var/lib/numaprobe-fleet", "XDG_STATE_HOME", ".local/state/numaprobe-fleet",
-                     err) < 0)
+    if (dirs_default(c->state_dir, sizeof c->state_dir, "STATE_DIRECTORY", UNIT_STATE_DIR,
+                     "XDG_STATE_HOME", ".local/state/numaprobe-fleet", err) < 0)
         return -1;
     if (!*c->state_dir)
         return err_set(err, ERR_USAGE, "state_dir", "--state-dir is needed: there is no HOME");
-    if (dirs_default(c->run_dir, sizeof c->run_dir, "RUNTIME_DIRECTORY", "/run/numaprobe-fleet",
+    if (dirs_default(c->run_dir, sizeof c->run_dir, "RUNTIME_DIRECTORY", UNIT_RUN_DIR,
                      "XDG_RUNTIME_DIR", NULL, err) < 0)
         return -1;
     if (!*c->run_dir)
         snprintf(c->run_dir, sizeof c->run_dir, "%s", c->state_dir);
+    if (dirs_check("state_dir", c->state_dir, err) < 0 ||
+        dirs_check("run_dir", c->run_dir, err) < 0)
+        return -1;
     if (!*c->store)
         snprintf(c->store, sizeof c->store, "%s/fleet.db", c->state_dir);
+    if (!strstr(c->store, "://") && dirs_check_absolute("store", c->store, err) < 0)
+        return -1;
     if (check_reach(c, err) < 0 || check_sources(c, err) < 0)
         return -1;
     return http_settings_finish(&c->http, "numaprobe-fleetd", c->state_dir, c->run_dir, err);
@@ -293,9 +360,10 @@ static int fleetd_finish(struct fleetd_config *c, struct err *err)
 
 struct addresses *fleetd_addresses(const struct fleetd_config *c, struct err *err)
 {
-    struct addresses *a = addresses_read(c->hosts_file, err);
+    struct addresses *a =
+        list_check(c->hosts_file, err) < 0 ? NULL : addresses_read(c->hosts_file, err);
     if (!a)
-        err_prefix(err, "hosts_file");
+        setting_failed("hosts_file", err);
     return a;
 }
 
@@ -307,22 +375,51 @@ int fleetd_node_token(const struct fleetd_config *c, char token[static FLEETD_TO
     *token = '\0';
     if (!*path)
         return 0;
-    if (stat(path, &st) < 0 || file_read_text(path, token, FLEETD_TOKEN_ROOM) < 0)
-        return err_sys(err, "node_token_file: cannot read %.150s", path);
-    return st.st_mode & (S_IRWXG | S_IRWXO)
-               ? err_set(err, ERR_USAGE, "node_token_file",
-                         "node_token_file: others may read %.150s; its mode must be 0600", path)
-               : 0;
+    if (list_check(path, err) < 0)
+        return setting_failed("node_token_file", err);
+    if (stat(path, &st) < 0 || file_read_text(path, token, FLEETD_TOKEN_ROOM) < 0) {
+        err_sys(err, "cannot read %.150s", path);
+        return setting_failed("node_token_file", err);
+    }
+    if (st.st_mode & (S_IRWXG | S_IRWXO))
+        return err_set(err, ERR_USAGE, "node_token_file",
+                       "node_token_file: others may read %.150s; its mode must be 0600", path);
+    for (const char *at = token; at == token || *at; at++)
+        if (*at <= ' ' || *at > '~')
+            return err_set(err, ERR_USAGE, "node_token_file",
+                           "node_token_file: %.150s must have one token, and nothing else", path);
+    return 0;
 }
 
-int fleetd_node_tls(const struct fleetd_config *c, struct err *err)
+int fleetd_node_tls(const struct fleetd_config *c, bool now, struct err *err)
 {
     static const struct tls_names names = {"node_certificate", "node_key", "node_ca"};
-    if (tls_client_check(&names, c->node_certificate, c->node_key, c->node_ca, err) == 0)
+    if (tls_client_check(&names, c->node_certificate, c->node_key, c->node_ca, now, err) == 0)
         return 0;
     if (err)
         err->code = ERR_USAGE;
-    return !err || str_starts(err->text, err->member) ? -1 : err_prefix(err, "%s", err->member);
+    return setting_failed(err ? err->member : "", err);
+}
+
+// The directories that a start or the unit of systemd makes, up to NULL.
+struct made_dirs {
+    const char *list[5];
+};
+
+static struct made_dirs dirs_made(const struct fleetd_config *c)
+{
+    return (struct made_dirs){{c->state_dir, c->run_dir, UNIT_STATE_DIR, UNIT_RUN_DIR, NULL}};
+}
+
+int fleetd_check_file(const struct fleetd_config *c, struct err *err)
+{
+    const struct made_dirs made = dirs_made(c);
+    struct stat st;
+    if (strstr(c->store, "://"))
+        return 0;
+    if (stat(c->store, &st) == 0 && !S_ISREG(st.st_mode))
+        return err_set(err, ERR_INVALID, "store", "store: %s is not a file", c->store);
+    return dirs_check_folder("store", c->store, made.list, err);
 }
 
 // What a start would refuse besides.
@@ -331,31 +428,44 @@ static int fleetd_check(const struct fleetd_config *c, struct err *err)
     char token[FLEETD_TOKEN_ROOM];
     struct addresses *known = fleetd_addresses(c, err);
     addresses_free(known);
-    if (!known || fleetd_node_token(c, token, err) < 0 || fleetd_node_tls(c, err) < 0)
+    if (!known || fleetd_node_token(c, token, err) < 0 || fleetd_node_tls(c, false, err) < 0)
         return -1;
-    return http_settings_check(&c->http, err);
+    const struct made_dirs made = dirs_made(c);
+    return fleetd_check_file(c, err) < 0 ? -1 : http_settings_check(&c->http, made.list, err);
 }
 
-int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, enum settings_action *action,
-                       struct err *err)
+static int fleetd_check_store(const struct fleetd_config *c, fleetd_store_check *check,
+                              struct err *err)
+{
+    return check(c->store, err) < 0 ? setting_failed("store", err) : 0;
+}
+
+int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, fleetd_store_check *store,
+                       enum settings_action *action, struct err *err)
 {
     struct param_target targets[TABLES];
     *c = (struct fleetd_config){0};
     fleetd_targets(c, targets);
-    const struct settings_program program = {.file = FLEETD_FILE,
+    const struct settings_program program = {.name = "numaprobe-fleetd",
+                                             .file = FLEETD_FILE,
                                              .prefix = "NUMAPROBE_FLEETD_",
                                              .own = "print-nodes",
                                              .own_with = "move-to",
                                              .own_text = &c->move_to,
                                              .targets = targets,
                                              .n = TABLES};
+    struct err why;
     if (settings_read(&program, argc, argv, action, err) < 0)
         return -1;
     struct fleetd_config finished = *c;
-    if (settings_are_used(*action) && fleetd_finish(&finished, err) < 0)
-        return -1;
-    if (*action == SETTINGS_CHECK && fleetd_check(&finished, err) < 0)
-        return -1;
+    if ((settings_are_used(*action) &&
+         (fleetd_finish(&finished, err) < 0 || fleetd_check_store(&finished, store, err) < 0)) ||
+        (*action == SETTINGS_CHECK && fleetd_check(&finished, err) < 0))
+        return settings_at_fault(&program, argc, argv, err);
+    if (*action == SETTINGS_CHECK && fleetd_node_tls(&finished, true, &why) < 0)
+        settings_warn(&program, argc, argv, &why);
+    if (*action == SETTINGS_CHECK && http_settings_doubt(&finished.http, &why) < 0)
+        settings_warn(&program, argc, argv, &why);
     if (*action != SETTINGS_PRINT)
         *c = finished;
     return 0;

@@ -39,18 +39,27 @@ struct fleetd_config {
 extern const struct param_table fleetd_table;
 extern const struct param_table fleetd_actions; // its own, for help; the others: settings_actions
 
+// fleet_store_check(): settings know no store.
+typedef int fleetd_store_check(const char *where, struct err *err);
 // Errors name the option, the variable, or the file and its line.
-int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, enum settings_action *action,
-                       struct err *err);
+int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, fleetd_store_check *store,
+                       enum settings_action *action, struct err *err);
 void fleetd_config_print(const struct fleetd_config *c, FILE *out); // as a configuration file
 void fleetd_config_help(FILE *out);
 // What hosts_file says, for addresses_free(). NULL: it cannot be read.
 struct addresses *fleetd_addresses(const struct fleetd_config *c, struct err *err);
-// What node_token_file says; "" where it is not set. ERR_USAGE: others may read it.
+// What node_token_file says; "" where it is not set. ERR_USAGE: others may read it, or it has no
+// token.
 int fleetd_node_token(const struct fleetd_config *c, char token[static FLEETD_TOKEN_ROOM],
                       struct err *err);
-// node_certificate, node_key and node_ca are there and fit. ERR_USAGE.
-int fleetd_node_tls(const struct fleetd_config *c, struct err *err);
+// node_certificate, node_key and node_ca are there and fit; with `now` the certificate has to be
+// valid now too. ERR_USAGE.
+int fleetd_node_tls(const struct fleetd_config *c, bool now, struct err *err);
+// The store is a file, or can become one; nothing is said of a database. ERR_INVALID. A start only
+// logs it: the file may come later.
+int fleetd_check_file(const struct fleetd_config *c, struct err *err);
+// A source as others may see it: without the query of its URL, which may be a key. Returns out.
+const char *fleetd_source_shown(const char *source, char out[static FLEETD_SOURCE_MAX]);
 // All sources, the short forms (nodes, hostfile, from_slurm) among them. Returns how many, at most
 // FLEETD_SOURCES_MAX; -1: ERR_USAGE, one is none, or there are more.
 int fleetd_sources(const struct fleetd_config *c,

@@ -34,21 +34,15 @@ static int want_run(struct fleet_store *s, const struct fleet_row *row, bool cit
         in, COUNT_OF(in), err);
 }
 
-static int count_row(void *ctx, const struct fleet_cell *row, struct err *err)
-{
-    (void)err;
-    *(int64_t *)ctx = row[0].i;
-    return 0;
-}
-
-// A label is the node's own word. 1: it may add a run to the archive; 0: it may not; -1.
-static int label_counts(struct fleet_store *s, int node, struct err *err)
+// Labels and set-ups are the node's own word. 1: it may add a run to the archive; 0: it may not;
+// -1.
+static int word_counts(struct fleet_store *s, int node, struct err *err)
 {
     static const char sql[] = "SELECT count(*) FROM archive WHERE node = $1";
     struct book_node *n = &s->book.node[node - 1];
     int64_t rows = 0;
     if (!n->archived) {
-        if (s->engine->query(s->db, sql, &CELL_I(node), 1, count_row, &rows, err) < 0)
+        if (s->engine->query(s->db, sql, &CELL_I(node), 1, fleet_number, &rows, err) < 0)
             return -1;
         n->archived = 1 + (int)(rows < FLEET_LABELLED_MAX ? rows : FLEET_LABELLED_MAX);
     }
@@ -60,19 +54,121 @@ static int label_counts(struct fleet_store *s, int node, struct err *err)
     return 1;
 }
 
-// A run that the setting keeps.
-static int want_kept(struct fleet_store *s, const struct fleet_row *row, int64_t due_ms,
-                     struct err *err)
+// A run that the setting keeps; `always`: whatever its label becomes.
+static int want_kept(struct fleet_store *s, const struct fleet_row *row, bool always,
+                     int64_t due_ms, struct err *err)
 {
-    int wanted = s->archive == FLEET_ARCHIVE_ALL ? 1 : label_counts(s, row->node, err);
-    return wanted > 0 ? want_run(s, row, false, due_ms, err) : wanted;
+    int wanted = s->archive == FLEET_ARCHIVE_ALL ? 1 : word_counts(s, row->node, err);
+    return wanted > 0 ? want_run(s, row, always, due_ms, err) : wanted;
+}
+
+struct last_row {
+    struct fleet_row row; // without what it borrows; node 0: none
+    int feed, machine;
+};
+
+static int last_row_see(void *ctx, const struct fleet_row *row, struct err *err)
+{
+    struct last_row *l = ctx;
+    (void)err;
+    if (row->feed == l->feed && row->machine == l->machine &&
+        (!l->row.node || row->at_ms > l->row.at_ms))
+        l->row = *row;
+    return 0;
+}
+
+static struct fleet_reading reading_setup(const struct fleet_store *s, const struct fleet_row *row)
+{
+    return (struct fleet_reading){.first = row->node,
+                                  .last = row->node,
+                                  .n_kinds = s->book.kinds.n,
+                                  .n_machines = s->book.machines.n,
+                                  .since_ms = s->book.node[row->node - 1].setup_ms,
+                                  .until_ms = row->at_ms,
+                                  .newest = 1,
+                                  .own = true,
+                                  .values_only = true};
+}
+
+// Of the engine's. The run that the set-up began with is looked at first: mostly it has succeeded,
+// and one run is found faster than the last of years.
+static int setup_has_good(struct fleet_store *s, const struct fleet_row *row, bool *has,
+                          struct err *err)
+{
+    const struct book_node *n = &s->book.node[row->node - 1];
+    struct last_row l = {.feed = row->feed, .machine = n->machine};
+    struct fleet_reading reading = reading_setup(s, row);
+    reading.until_ms = n->setup_ms + 1;
+    if (s->engine->read(s->db, &reading, last_row_see, &l, err) < 0)
+        return -1;
+    reading.until_ms = row->at_ms;
+    if (!l.row.node && row->at_ms > n->setup_ms + 1 &&
+        s->engine->read(s->db, &reading, last_row_see, &l, err) < 0)
+        return -1;
+    *has = l.row.node != 0;
+    return 0;
+}
+
+// The run that a set-up began with is in its row from the beginning.
+static int setup_good_keep(struct fleet_store *s, const struct fleet_row *row, struct err *err)
+{
+    const struct book_node *n = &s->book.node[row->node - 1];
+    const struct fleet_cell in[] = {CELL_I(SETUP_GOOD_SEEN), CELL_I(row->node),
+                                    CELL_I(n->setup_ms)};
+    return row->at_ms == n->setup_ms
+               ? 0
+               : fleet_exec(s, "UPDATE setup SET good = $1 WHERE node = $2 AND from_ms = $3", in,
+                            COUNT_OF(in), err);
+}
+
+// 1: it is the first run of its set-up that succeeded; 0; -1.
+static int first_good(struct fleet_store *s, const struct fleet_row *row, struct err *err)
+{
+    struct book_node *n = &s->book.node[row->node - 1];
+    bool has = n->good == SETUP_GOOD_SEEN;
+    if (has || row->state != RUN_SUCCEEDED || row->flags & ROW_IMPORTED ||
+        row->machine != n->machine || row->at_ms < n->setup_ms)
+        return 0;
+    if (n->good == SETUP_GOOD_UNKNOWN && s->archive != FLEET_ARCHIVE_NONE &&
+        setup_has_good(s, row, &has, err) < 0)
+        return -1;
+    n->good = SETUP_GOOD_SEEN;
+    return setup_good_keep(s, row, err) < 0 ? -1 : !has;
 }
 
 int archive_row(struct fleet_store *s, const struct fleet_row *row, struct err *err)
 {
-    if (s->archive == FLEET_ARCHIVE_NONE || (s->archive == FLEET_ARCHIVE_KEPT && !*row->label))
+    int first = first_good(s, row, err);
+    if (first < 0)
+        return -1;
+    if (s->archive == FLEET_ARCHIVE_NONE ||
+        (s->archive == FLEET_ARCHIVE_KEPT && !*row->label && !first))
         return 0;
-    return want_kept(s, row, row->received_ms, err);
+    return want_kept(s, row, first, row->received_ms, err);
+}
+
+// Of those that the engine does not have yet.
+static void last_row_at_hand(const struct fleet_store *s, const struct fleet_reading *reading,
+                             const struct fleet_row *end, struct last_row *l)
+{
+    for (const struct fleet_row *r = s->rows; r < end; r++)
+        if (r->node == reading->first && r->state == RUN_SUCCEEDED && !(r->flags & ROW_IMPORTED) &&
+            r->at_ms >= reading->since_ms && r->at_ms < reading->until_ms)
+            last_row_see(l, r, NULL);
+}
+
+int archive_setup_end(struct fleet_store *s, const struct fleet_row *row, struct err *err)
+{
+    struct book_node *n = &s->book.node[row->node - 1];
+    struct last_row l = {.feed = row->feed, .machine = n->machine};
+    const struct fleet_reading reading = reading_setup(s, row);
+    if (s->archive != FLEET_ARCHIVE_KEPT)
+        return 0;
+    last_row_at_hand(s, &reading, row, &l);
+    if (!l.row.node && s->engine->read(s->db, &reading, last_row_see, &l, err) < 0)
+        return -1;
+    n->archived = 0; // counted anew: the run may be there for its label
+    return l.row.node ? want_kept(s, &l.row, true, row->received_ms, err) : 0;
 }
 
 int archive_note(struct fleet_store *s, const struct fleet_row *row, bool kept, int64_t due_ms,
@@ -83,7 +179,7 @@ int archive_note(struct fleet_store *s, const struct fleet_row *row, bool kept, 
         return 0;
     s->book.node[row->node - 1].archived = 0; // counted anew: a run may lose its place
     if (kept)
-        return want_kept(s, row, due_ms, err);
+        return want_kept(s, row, false, due_ms, err);
     return s->archive == FLEET_ARCHIVE_ALL
                ? 0
                : fleet_exec(s,
@@ -292,6 +388,6 @@ int64_t fleet_store_archive_retain(struct fleet_store *s, int64_t before_ms, str
         return -1;
     for (int i = 0; i < s->book.nodes.n; i++)
         s->book.node[i].archived = 0;
-    int rc = s->engine->query(s->db, old, &in, 1, count_row, &n, err);
+    int rc = s->engine->query(s->db, old, &in, 1, fleet_number, &n, err);
     return fleet_end(s, rc < 0 ? -1 : fleet_exec(s, sql, &in, 1, err), err) < 0 ? -1 : n;
 }

@@ -9,7 +9,9 @@
 
 enum fleet_archive {
     FLEET_ARCHIVE_NONE,
-    FLEET_ARCHIVE_KEPT, // runs with a label or in a baseline, and those that a sure finding cites
+    // Runs with a label or in a baseline, the first and the last of each set-up of a node, and
+    // those that a sure finding cites.
+    FLEET_ARCHIVE_KEPT,
     FLEET_ARCHIVE_ALL,
     FLEET_ARCHIVES
 };
@@ -17,8 +19,8 @@ enum fleet_archive {
 enum {
     FLEET_ARCHIVE_BYTES_MAX = 32 << 20, // of a run, before it is compressed
     FLEET_CITED_MAX = 64,               // runs of one node that are wanted at once
-    // Runs of a node in the archive, beyond which its labels add none: one a day for five years. Of
-    // 192 ranks and 15 sizes one has 128 KiB compressed: 250 MiB a node.
+    // Runs of a node in the archive, beyond which its labels and set-ups add none: one a day for
+    // five years. Of 192 ranks and 15 sizes one has 128 KiB compressed: 250 MiB a node.
     FLEET_LABELLED_MAX = 2000,
 };
 

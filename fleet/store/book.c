@@ -302,9 +302,12 @@ static int load_setup(void *ctx, const struct fleet_cell *row, struct err *err)
     struct book *b = ((struct book_load *)ctx)->book;
     if (row[0].i < 1 || row[0].i > b->nodes.n || row[2].i < 1 || row[2].i > b->machines.n)
         return err_set(err, ERR_DAMAGED, "", "table setup: a row has no node or no machine");
+    if (row[3].i < SETUP_GOOD_UNKNOWN || row[3].i > SETUP_GOOD_SEEN)
+        return err_set(err, ERR_DAMAGED, "", "table setup: a row has another `good` than 0 to 2");
     struct book_node *n = &b->node[row[0].i - 1];
     n->setup_ms = row[1].i;
     n->machine = (int)row[2].i;
+    n->good = (enum setup_good)row[3].i;
     return 0;
 }
 
@@ -341,7 +344,7 @@ int book_read(struct book *b, const struct fleet_engine *e, void *db, bool write
         {"SELECT id, node, twin, history, next, last_ms, skew_ms, version, state, top FROM feed "
          "WHERE id > $1 ORDER BY id",
          load_feed, &b->feeds},
-        {"SELECT node, from_ms, machine FROM setup WHERE node > $1 ORDER BY node, from_ms",
+        {"SELECT node, from_ms, machine, good FROM setup WHERE node > $1 ORDER BY node, from_ms",
          load_setup, &none},
         {"SELECT node, kind, class, first_month, last_month FROM span WHERE node > $1", load_span,
          &none},

@@ -19,6 +19,11 @@ struct book_node {
     // For the writer: its newest set-up, and when it was first measured with it.
     int machine; // 0: none
     int64_t setup_ms;
+    enum setup_good { // has a run with it succeeded? As in the table
+        SETUP_GOOD_UNKNOWN,
+        SETUP_GOOD_NONE,
+        SETUP_GOOD_SEEN,
+    } good;
 };
 struct book_feed {
     int node, twin; // 0: none

@@ -69,8 +69,8 @@ int fleet_store_campaign_put(struct fleet_store *s, const struct fleet_campaign 
 }
 
 struct campaign_reader {
-    int (*campaign)(void *ctx, const struct fleet_campaign *c, struct err *err);
-    int (*node)(void *ctx, const struct fleet_campaign_node *n, struct err *err);
+    fleet_campaign_fn *campaign;
+    fleet_campaign_node_fn *node;
     void *ctx;
 };
 
@@ -101,9 +101,8 @@ static int read_campaign(void *ctx, const struct fleet_cell *row, struct err *er
     return r->campaign(r->ctx, &c, err);
 }
 
-int fleet_store_campaigns(struct fleet_store *s, const struct fleet_campaign_query *q,
-                          int (*fn)(void *ctx, const struct fleet_campaign *c, struct err *err),
-                          void *ctx, struct err *err)
+static int read_campaigns(struct fleet_store *s, const struct fleet_campaign_query *q,
+                          struct campaign_reader *r, struct err *err)
 {
     static const char sql[] =
         "SELECT id, name, \"by\", request, nodes, state, round, created_ms, round_ms, until_ms, n, "
@@ -116,12 +115,16 @@ int fleet_store_campaigns(struct fleet_store *s, const struct fleet_campaign_que
         CELL_I(q->id), CELL_I(most),
         CELL_I(q->active ? FLEET_CAMPAIGN_WAITING : FLEET_CAMPAIGN_STATES),
         CELL_I(q->running ? 1 : INT32_MAX), CELL_I(q->limit)};
+    return s->engine->query(s->db, sql, in, COUNT_OF(in), read_campaign, r, err);
+}
+
+int fleet_store_campaigns(struct fleet_store *s, const struct fleet_campaign_query *q,
+                          fleet_campaign_fn *fn, void *ctx, struct err *err)
+{
+    struct campaign_reader r = {.campaign = fn, .ctx = ctx};
     if (fleet_begin(s, err) < 0)
         return -1;
-    return fleet_end(s,
-                     s->engine->query(s->db, sql, in, COUNT_OF(in), read_campaign,
-                                      &(struct campaign_reader){.campaign = fn, .ctx = ctx}, err),
-                     err);
+    return fleet_end(s, read_campaigns(s, q, &r, err), err);
 }
 
 static int read_campaign_node(void *ctx, const struct fleet_cell *row, struct err *err)
@@ -138,19 +141,34 @@ static int read_campaign_node(void *ctx, const struct fleet_cell *row, struct er
     return r->node(r->ctx, &n, err);
 }
 
-int fleet_store_campaign_nodes(struct fleet_store *s, int64_t campaign,
-                               int (*fn)(void *ctx, const struct fleet_campaign_node *n,
-                                         struct err *err),
-                               void *ctx, struct err *err)
+static int read_campaign_nodes(struct fleet_store *s, int64_t campaign, struct campaign_reader *r,
+                               struct err *err)
 {
     static const char sql[] =
         "SELECT node.name, c.state, c.round, c.requested_ms, c.ended_ms, c.run, c.seconds, c.why "
         "FROM campaign_node AS c JOIN node ON node.id = c.node "
         "WHERE c.campaign = CAST($1 AS bigint)";
+    return s->engine->query(s->db, sql, &CELL_I(campaign), 1, read_campaign_node, r, err);
+}
+
+int fleet_store_campaign_nodes(struct fleet_store *s, int64_t campaign, fleet_campaign_node_fn *fn,
+                               void *ctx, struct err *err)
+{
+    struct campaign_reader r = {.node = fn, .ctx = ctx};
     if (fleet_begin(s, err) < 0)
         return -1;
-    return fleet_end(s,
-                     s->engine->query(s->db, sql, &CELL_I(campaign), 1, read_campaign_node,
-                                      &(struct campaign_reader){.node = fn, .ctx = ctx}, err),
-                     err);
+    return fleet_end(s, read_campaign_nodes(s, campaign, &r, err), err);
+}
+
+int fleet_store_campaign(struct fleet_store *s, int64_t id, fleet_campaign_fn *campaign,
+                         fleet_campaign_node_fn *node, void *ctx, struct err *err)
+{
+    const struct fleet_campaign_query this_one = {.id = id, .limit = 1};
+    struct campaign_reader r = {campaign, node, ctx};
+    if (fleet_begin(s, err) < 0)
+        return -1;
+    int rc = read_campaigns(s, &this_one, &r, err);
+    if (rc == 0)
+        rc = read_campaign_nodes(s, id, &r, err);
+    return fleet_end(s, rc, err);
 }

@@ -45,12 +45,16 @@ struct fleet_campaign_query {
     bool running;       // beside them those whose last probes have not ended
     int limit;
 };
-// The newest first. Texts are valid during the call. fn returns -1 to end with its error.
+// Texts are valid during the call. -1 ends the reading with its error.
+typedef int fleet_campaign_fn(void *ctx, const struct fleet_campaign *c, struct err *err);
+typedef int fleet_campaign_node_fn(void *ctx, const struct fleet_campaign_node *n, struct err *err);
+
+// The newest first.
 int fleet_store_campaigns(struct fleet_store *s, const struct fleet_campaign_query *q,
-                          int (*fn)(void *ctx, const struct fleet_campaign *c, struct err *err),
-                          void *ctx, struct err *err);
+                          fleet_campaign_fn *fn, void *ctx, struct err *err);
 // Nodes with a row, in no order.
-int fleet_store_campaign_nodes(struct fleet_store *s, int64_t campaign,
-                               int (*fn)(void *ctx, const struct fleet_campaign_node *n,
-                                         struct err *err),
+int fleet_store_campaign_nodes(struct fleet_store *s, int64_t campaign, fleet_campaign_node_fn *fn,
                                void *ctx, struct err *err);
+// One campaign and then its nodes with a row, as both were at one moment. An unknown id: no calls.
+int fleet_store_campaign(struct fleet_store *s, int64_t id, fleet_campaign_fn *campaign,
+                         fleet_campaign_node_fn *node, void *ctx, struct err *err);

@@ -109,23 +109,10 @@ int fleet_store_document(struct fleet_store *s, const char *hash, struct buf *ou
 
 // ---- The whole store
 
-static int meta_row(void *ctx, const struct fleet_cell *row, struct err *err)
-{
-    (void)err;
-    *(int64_t *)ctx = row[0].i;
-    return 0;
-}
-
-static int meta_read(struct fleet_store *s, const char *name, int64_t *out, struct err *err)
-{
-    return s->engine->query(s->db, "SELECT value FROM meta WHERE name = $1", &CELL_T(name), 1,
-                            meta_row, out, err);
-}
-
 int64_t fleet_store_version(struct fleet_store *s, struct err *err)
 {
     int64_t version = 0;
-    if (fleet_begin(s, err) < 0 || fleet_end(s, meta_read(s, "version", &version, err), err) < 0)
+    if (fleet_begin(s, err) < 0 || fleet_end(s, fleet_meta(s, "version", &version, err), err) < 0)
         return -1;
     return version;
 }
@@ -137,8 +124,9 @@ static int size_read(struct fleet_store *s, struct fleet_store_size *z, struct e
     z->kinds = b->kinds.n;
     z->machines = b->machines.n;
     z->layouts = b->layouts.n;
-    return s->engine->bytes(s->db, &z->bytes, err) < 0 || meta_read(s, "runs", &z->runs, err) < 0 ||
-                   s->engine->query(s->db, "SELECT count(*) FROM feed", NULL, 0, meta_row,
+    return s->engine->bytes(s->db, &z->bytes, err) < 0 ||
+                   fleet_meta(s, "runs", &z->runs, err) < 0 ||
+                   s->engine->query(s->db, "SELECT count(*) FROM feed", NULL, 0, fleet_number,
                                     &z->feeds, err) < 0
                ? -1
                : 0;

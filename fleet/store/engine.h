@@ -61,8 +61,25 @@ struct fleet_reading {
     int64_t seq;      // 0: all
     int newest;       // of each node and kind; 0: all
     bool own;         // only runs that succeeded and that the node measured itself
-    bool values_only; // lo and hi are NULL; arrival, received, seconds and label mean nothing
+    bool values_only; // lo and hi are NULL; arrival, received, finished, seconds and label mean
+                      // nothing
 };
+
+// Is a part of each transaction that deletes runs before $1: whoever reads them in several
+// transactions sees that they are gone.
+#define FLEET_SQL_DELETED                                                                          \
+    "INSERT INTO meta (name, value) VALUES ('deletions', 1), ('deleted_before', "                  \
+    "CAST($1 AS bigint)) ON CONFLICT (name) DO UPDATE SET value = CASE WHEN meta.name = "          \
+    "'deletions' THEN meta.value + 1 WHEN excluded.value > meta.value THEN excluded.value "        \
+    "ELSE meta.value END"
+
+// Of a query with one number; ctx: an int64_t.
+static inline int fleet_number(void *ctx, const struct fleet_cell *row, struct err *err)
+{
+    (void)err;
+    *(int64_t *)ctx = row[0].i;
+    return 0;
+}
 
 struct fleet_engine {
     const char *prefix;                               // of `where`; "": any other

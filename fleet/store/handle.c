@@ -154,3 +154,9 @@ int fleet_exec(struct fleet_store *s, const char *sql, const struct fleet_cell *
 {
     return s->engine->post(s->db, sql, in, n, err);
 }
+
+int fleet_meta(struct fleet_store *s, const char *name, int64_t *out, struct err *err)
+{
+    return s->engine->query(s->db, "SELECT value FROM meta WHERE name = $1", &CELL_T(name), 1,
+                            fleet_number, out, err);
+}

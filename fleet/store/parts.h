@@ -41,12 +41,17 @@ int fleet_end(struct fleet_store *s, int result, struct err *err);
 // As it is in a page, but for its place in a feed. Values are borrowed of the row. ERR_DAMAGED.
 int row_summary(const struct book *b, const struct fleet_row *row, struct summary *out,
                 struct err *err);
-// Wants the run, if runs like it are archived.
+// Wants the run, if runs like it are archived. The set-up that it begins is in the book.
 int archive_row(struct fleet_store *s, const struct fleet_row *row, struct err *err);
+// With `row`, one of s->rows, the present set-up of its node ends, as the book still has it: wants
+// the last run with it that succeeded, if such runs are archived and its history has not ended.
+int archive_setup_end(struct fleet_store *s, const struct fleet_row *row, struct err *err);
 // The run is kept from now on, or no longer: if runs are archived for that, it is wanted, or it
 // goes unless a finding cites it.
 int archive_note(struct fleet_store *s, const struct fleet_row *row, bool kept, int64_t due_ms,
                  struct err *err);
+// A number of the database; *out stays if it is not there.
+int fleet_meta(struct fleet_store *s, const char *name, int64_t *out, struct err *err);
 // A statement without rows.
 int fleet_exec(struct fleet_store *s, const char *sql, const struct fleet_cell *in, int n,
                struct err *err);

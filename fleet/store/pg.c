@@ -3,13 +3,18 @@
 // use a store have nothing else to do meanwhile.
 #include "fleet/store/pg.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/suggest.h"
 #include "fleet/store/pack.h"
 
 struct pg {
@@ -45,7 +50,7 @@ static const struct {
     {"53100", ERR_STORAGE, "PostgreSQL's disk is full"},
     {"53300", ERR_UNAVAILABLE, "PostgreSQL has no connection left"},
     {"53", ERR_STORAGE, "PostgreSQL has no room"},
-    {"25006", ERR_STORAGE, "PostgreSQL only reads (a standby)"},
+    {"25006", ERR_STORAGE, "PostgreSQL only reads: a standby, or default_transaction_read_only"},
     {"58", ERR_STORAGE, "PostgreSQL's disk gave an error"},
     {"55P03", ERR_CONFLICT, "another process holds a lock"},
     {"23", ERR_CONFLICT, "another process has written the same"},
@@ -84,11 +89,192 @@ static void pg_silent(void *ctx, const PGresult *notice)
     (void)notice;
 }
 
+// What libpq would refuse only when it connects, by the name of its option.
+static const struct {
+    const char *option, *words; // words: between blanks; NULL: a number
+    int64_t least, most;
+} pg_values_known[] = {
+    {"port", NULL, 1, 65535}, // a list for a list of hosts
+    {"connect_timeout", NULL, INT32_MIN, INT32_MAX},
+    {"keepalives", NULL, INT32_MIN, INT32_MAX},
+    {"keepalives_idle", NULL, INT32_MIN, INT32_MAX},
+    {"keepalives_interval", NULL, INT32_MIN, INT32_MAX},
+    {"keepalives_count", NULL, INT32_MIN, INT32_MAX},
+    {"tcp_user_timeout", NULL, INT32_MIN, INT32_MAX},
+    {"sslmode", " disable allow prefer require verify-ca verify-full ", 0, 0},
+    {"gssencmode", " disable prefer require ", 0, 0},
+    {"channel_binding", " disable prefer require ", 0, 0},
+    {"target_session_attrs", " any read-write read-only primary standby prefer-standby ", 0, 0},
+    {"ssl_min_protocol_version", " TLSv1 TLSv1.1 TLSv1.2 TLSv1.3 ", 0, 0},
+    {"ssl_max_protocol_version", " TLSv1 TLSv1.1 TLSv1.2 TLSv1.3 ", 0, 0},
+    {"sslsni", " 0 1 ", 0, 0},
+    {"sslcompression", " 0 1 ", 0, 0},
+    {"sslnegotiation", " postgres direct ", 0, 0},
+    {"sslcertmode", " disable allow require ", 0, 0},
+    {"load_balance_hosts", " disable random ", 0, 0},
+    {"client_encoding", " UTF8 utf8 UTF-8 utf-8 ", 0, 0}, // of all texts here
+    {"replication", " false off no 0 ", 0, 0},            // such a connection knows no tables
+};
+
+// Paths that have to be there. libpq does without most of those that are not, and without a file of
+// passwords that others may read.
+static const struct {
+    const char *option, *word; // a value that is no path; NULL: none
+    mode_t kind, secret;       // bits of the mode that it must not have
+    mode_t of_root;            // those of them that it may have where root owns it
+} pg_files[] = {
+    {"sslrootcert", "system", S_IFREG, 0, 0},
+    {"sslcert", NULL, S_IFREG, 0, 0},
+    {"sslkey", NULL, S_IFREG, S_IRWXG | S_IRWXO, S_IRGRP},
+    {"sslcrl", NULL, S_IFREG, 0, 0},
+    {"sslcrldir", NULL, S_IFDIR, 0, 0},
+    {"passfile", NULL, S_IFREG, S_IRWXG | S_IRWXO, 0},
+};
+
+static bool pg_value_known(size_t i, const char *value)
+{
+    char text[40];
+    int64_t number;
+    bool list = i == 0;
+    size_t n = list ? strcspn(value, ",") : strlen(value);
+    snprintf(text, sizeof text, pg_values_known[i].words ? " %.*s " : "%.*s", (int)n, value);
+    if (n > sizeof text - sizeof "  ")
+        return false;
+    if (pg_values_known[i].words)
+        return !strchr(value, ' ') && strstr(pg_values_known[i].words, text);
+    if (n && !(str_to_i64(text, &number) && number >= pg_values_known[i].least &&
+               number <= pg_values_known[i].most))
+        return false;
+    return !value[n] || pg_value_known(i, value + n + 1);
+}
+
+// Of PQconninfoParse. Values are not repeated: a part of a password may look like one.
+static int pg_check_values(const PQconninfoOption *options, struct err *err)
+{
+    for (const PQconninfoOption *o = options; o && o->keyword; o++)
+        for (size_t i = 0; o->val && i < COUNT_OF(pg_values_known); i++) {
+            const char *words = pg_values_known[i].words;
+            if (strcmp(o->keyword, pg_values_known[i].option) != 0 || pg_value_known(i, o->val))
+                continue;
+            if (words)
+                return err_set(err, ERR_USAGE, "store", "%s must be one of%.*s", o->keyword,
+                               (int)strlen(words) - 1, words);
+            return err_set(err, ERR_USAGE, "store",
+                           "%s must be a number from %" PRId64 " to %" PRId64, o->keyword,
+                           pg_values_known[i].least, pg_values_known[i].most);
+        }
+    return 0;
+}
+
+static const char *pg_option(const PQconninfoOption *options, const char *keyword)
+{
+    while (options->keyword && strcmp(options->keyword, keyword) != 0)
+        options++;
+    return options->keyword && options->val ? options->val : "";
+}
+
+static void pg_options_cleanup(PQconninfoOption **options)
+{
+    PQconninfoFree(*options);
+}
+
+static int pg_check_file(size_t i, const char *path, struct err *err)
+{
+    const char *option = pg_files[i].option;
+    bool folder = pg_files[i].kind == S_IFDIR;
+    struct stat st;
+    if (access(path, R_OK) < 0 || stat(path, &st) < 0)
+        return err_set(err, ERR_USAGE, "store", "%s is no %s that can be read: %s", option,
+                       folder ? "directory" : "file", strerror(errno));
+    if (S_ISDIR(st.st_mode) != folder)
+        return err_set(err, ERR_USAGE, "store", "%s must be a %s, and is a %s", option,
+                       folder ? "directory" : "file", folder ? "file" : "directory");
+    if (st.st_mode & pg_files[i].secret & ~(st.st_uid == 0 ? pg_files[i].of_root : 0))
+        return err_set(err, ERR_USAGE, "store",
+                       "%s: others may use the file; its mode must be 0600", option);
+    return 0;
+}
+
+static int pg_check_files(const PQconninfoOption *options, struct err *err)
+{
+    for (size_t i = 0; i < COUNT_OF(pg_files); i++) {
+        const char *path = pg_option(options, pg_files[i].option), *word = pg_files[i].word;
+        // A key with a colon may be one of an engine of OpenSSL.
+        if (!*path || (word && strcmp(path, word) == 0) || (*path != '/' && strchr(path, ':')))
+            continue;
+        if (pg_check_file(i, path, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int pg_check_addresses(const PQconninfoOption *options, struct err *err)
+{
+    char one[64];
+    const char *list = pg_option(options, "hostaddr");
+    for (size_t n; *list; list += n + (list[n] == ',')) {
+        n = strcspn(list, ",");
+        snprintf(one, sizeof one, "%.*s", (int)n, list);
+        one[strcspn(one, "%")] = '\0'; // a network card
+        if (n && (n >= sizeof one || !str_is_address(one)))
+            return err_set(err, ERR_USAGE, "store",
+                           "hostaddr must be IPv4 or IPv6 addresses; names belong to host");
+    }
+    return 0;
+}
+
+// Names an option of the query that libpq does not know. Not if an '@' follows: then the query may
+// be a part of a password.
+static bool pg_unknown_option(const char *uri, struct err *err)
+{
+    CLEANUP(pg_options_cleanup) PQconninfoOption *known = PQconninfoParse("", NULL);
+    const char *at = strchr(uri, '?');
+    if (!known || !at || strchr(at, '@'))
+        return false;
+    for (at++; *at; at += strcspn(at, "&"), at += *at == '&') {
+        char name[40], text[SUGGEST_TEXT_ROOM];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, "=&"), at);
+        struct suggestion near = SUGGESTION_FOR(name);
+        bool found = strcmp(name, "ssl") == 0; // ssl=true of JDBC
+        for (const PQconninfoOption *o = known; o->keyword; o++) {
+            found |= strcmp(name, o->keyword) == 0;
+            suggest_consider(&near, o->keyword);
+        }
+        if (!found && name[strspn(name, "abcdefghijklmnopqrstuvwxyz_")] == '\0') {
+            err_set(err, ERR_USAGE, "store", "%s is no option of a connection to PostgreSQL%s",
+                    name, suggest_text(&near, "", text, sizeof text));
+            return true;
+        }
+    }
+    return false;
+}
+
+static int pg_count(const char *list)
+{
+    int n = 1;
+    for (; *list; list++)
+        n += *list == ',';
+    return n;
+}
+
+static int pg_check_ports(const PQconninfoOption *options, struct err *err)
+{
+    const char *host = pg_option(options, "host"), *address = pg_option(options, "hostaddr");
+    int ports = pg_count(pg_option(options, "port")), hosts = pg_count(*address ? address : host);
+    if (*host && *address && pg_count(host) != hosts)
+        return err_set(err, ERR_USAGE, "store", "has %d host%s, and %d address%s for them",
+                       pg_count(host), str_plural(pg_count(host)), hosts, hosts == 1 ? "" : "es");
+    return ports == 1 || ports == hosts
+               ? 0
+               : err_set(err, ERR_USAGE, "store", "has %d port%s for %d host%s", ports,
+                         str_plural(ports), hosts, str_plural(hosts));
+}
+
 // What stands behind an '@' or a '/' of a password is taken for a host, a port or a database, and
 // the library shows them in its messages. Here all who may read see those.
 int pg_check_uri(const char *uri, struct err *err)
 {
-    PQconninfoOption *options = PQconninfoParse(uri, NULL);
+    CLEANUP(pg_options_cleanup) PQconninfoOption *options = PQconninfoParse(uri, NULL);
     bool sound = options;
     for (const PQconninfoOption *o = options; o && o->keyword; o++) {
         bool port = strcmp(o->keyword, "port") == 0, host = strcmp(o->keyword, "host") == 0;
@@ -97,11 +283,28 @@ int pg_check_uri(const char *uri, struct err *err)
         else if (o->val && (host || strcmp(o->keyword, "dbname") == 0))
             sound = sound && !strchr(o->val, '@');
     }
-    PQconninfoFree(options);
-    return sound ? 0
-                 : err_set(err, ERR_USAGE, "store",
-                           "must be a URI of PostgreSQL, with @, :, / and %% of a user or password "
-                           "as %%40, %%3A, %%2F and %%25");
+    if (!options && pg_unknown_option(uri, err))
+        return -1;
+    if (!sound)
+        return err_set(err, ERR_USAGE, "store",
+                       "must be a URI of PostgreSQL, with @, :, / and %% of a user or password "
+                       "as %%40, %%3A, %%2F and %%25");
+    if (pg_check_values(options, err) < 0 || pg_check_ports(options, err) < 0 ||
+        pg_check_addresses(options, err) < 0)
+        return -1;
+    return pg_check_files(options, err);
+}
+
+// One label that the encoding lacks would keep all nodes from being stored. SQL_ASCII takes any
+// bytes.
+static int pg_check_encoding(const struct pg *c, struct err *err)
+{
+    const char *encoding = PQparameterStatus(c->conn, "server_encoding");
+    return !encoding || strcmp(encoding, "UTF8") == 0 || strcmp(encoding, "SQL_ASCII") == 0
+               ? 0
+               : err_set(err, ERR_STORAGE, "store",
+                         "the encoding of the database is %.20s: create one with ENCODING 'UTF8'",
+                         encoding);
 }
 
 // What the URI says goes before what stands before it here.
@@ -118,7 +321,7 @@ static int pg_connect(struct pg *c, const char *uri, struct err *err)
     if (!c->conn)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a connection");
     PQsetNoticeReceiver(c->conn, pg_silent, NULL);
-    return PQstatus(c->conn) == CONNECTION_OK ? 0 : pg_fail(c, NULL, err);
+    return PQstatus(c->conn) == CONNECTION_OK ? pg_check_encoding(c, err) : pg_fail(c, NULL, err);
 }
 
 struct pg *pg_open(const char *uri, struct err *err)

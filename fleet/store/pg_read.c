@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // COPY gives rows in its binary form: https://www.postgresql.org/docs/15/sql-copy.html.
 //
-// The server sorts by node alone, by one number: to sort by all columns took it a third of a
-// statement. The rows of a node are kept until the next node's come, and are sorted here.
+// The server does not sort: that took it a third of a statement. The rows of some nodes, a part,
+// are kept until the last of them has come, and are sorted here. How many nodes that are follows
+// from what the nodes before them had. A part that brings more than may be kept is read again as
+// smaller ones.
 //
 // The newest runs of each node and kind are looked for in stretches of days, the newest first, as
 // far back as they are needed: one statement over all months would sort the whole history. `span`
@@ -25,9 +27,12 @@
 #include "model/metric.h"
 
 enum {
-    NODES_AT_ONCE = 512, // what is sorted or kept of them is some MB, and needs no disk
-    PARTS_AT_ONCE = 4,   // statements that are sent together: the server reads for the next one
-                         // while rows of this one are taken
+    NODES_AT_ONCE = 512,  // at most, of a part
+    NODES_AT_FIRST = 16,  // of the first part: what its nodes have is not known
+    KEPT_BYTES = 8 << 20, // of rows of a part: 400 nodes of 60 runs of 30 metrics. One node has all
+                          // that it has
+    PARTS_AT_ONCE = 4,    // statements that are sent together: the server reads for the next one
+                          // while rows of this one are taken
 };
 static const char newest_first[] = "measured DESC, seq DESC, feed DESC";
 
@@ -49,6 +54,10 @@ struct pg_reader {
     struct kept_row *kept; // owned
     int n_kept, kept_room;
     struct buf bytes; // of those
+    // Of what is read in parts:
+    int nodes;       // of a part
+    int part, over;  // the one that comes; the first that was too large, PARTS_AT_ONCE: none was
+    size_t received; // bytes of rows
 };
 
 static void reader_free(struct pg_reader **r)
@@ -126,9 +135,9 @@ static double next_double(struct pg_reader *r)
 
 static void next_values(struct pg_reader *r, struct fleet_row *row)
 {
-    const unsigned char *v, *w;
+    const unsigned char *v, *w = NULL;
     float *to = r->values;
-    int bytes = field_next(r, &v), wide = field_next(r, &w);
+    int bytes = field_next(r, &v), wide = r->values_only ? 0 : field_next(r, &w);
     int n = bytes < PG_ARRAY_HEAD ? 0 : (int32_t)unpack_u32(v + 12);
     if (n < 0 || n > METRICS_MAX || (n && bytes != PG_ARRAY_HEAD + n * 8))
         r->broken = true;
@@ -156,7 +165,7 @@ static const char *field_text_into(struct pg_reader *r, char *out, size_t room)
     return out;
 }
 
-// In the order of PG_RUN_HEAD.
+// In the order of PG_RUN_ALL, or of PG_RUN_VALUES and v.
 static void next_row(struct pg_reader *r, struct fleet_row *row)
 {
     row->node = (int)field_number(r, 0);
@@ -164,16 +173,18 @@ static void next_row(struct pg_reader *r, struct fleet_row *row)
     row->at_ms = next_time(r);
     row->seq = field_number(r, 0);
     row->feed = (int)field_number(r, 0);
-    row->received_ms = next_time(r);
-    row->finished_ms = next_time(r);
     row->run = field_number(r, 0);
-    row->seconds = next_double(r);
     row->machine = (int)field_number(r, 0);
     row->state = (int)field_number(r, 0);
     row->flags = (int)field_number(r, 0);
     row->disturbed = (int)field_number(r, -1);
-    row->label = field_text_into(r, r->label, sizeof r->label);
-    row->arrival = field_number(r, 0);
+    if (!r->values_only) {
+        row->received_ms = next_time(r);
+        row->finished_ms = next_time(r);
+        row->seconds = next_double(r);
+        row->arrival = field_number(r, 0);
+    }
+    row->label = r->values_only ? "" : field_text_into(r, r->label, sizeof r->label);
     next_values(r, row);
     if (r->arrivals)
         row->history = field_text_into(r, r->history, sizeof r->history);
@@ -203,7 +214,8 @@ static int row_begin(struct pg_reader *r, const unsigned char *bytes, size_t n, 
         r->headed = false; // another statement's rows may follow
         return 0;
     }
-    return columns == PG_RUN_COLUMNS + r->arrivals ? 1 : row_form(err);
+    int wanted = r->values_only ? PG_VALUE_COLUMNS : PG_RUN_COLUMNS + r->arrivals;
+    return columns == wanted ? 1 : row_form(err);
 }
 
 static int row_give(struct pg_reader *r, struct err *err)
@@ -281,6 +293,12 @@ static int reading_order(const void *a, const void *b)
     return (p->feed < q->feed) - (p->feed > q->feed);
 }
 
+static void kept_drop(struct pg_reader *r)
+{
+    r->n_kept = 0;
+    buf_reset(&r->bytes);
+}
+
 static int kept_give(struct pg_reader *r, struct err *err)
 {
     if (r->n_kept)
@@ -291,29 +309,31 @@ static int kept_give(struct pg_reader *r, struct err *err)
         if (row_give(r, err) < 0)
             return -1;
     }
-    r->n_kept = 0;
-    buf_reset(&r->bytes);
+    kept_drop(r);
     return 0;
 }
 
-// Rows come by node.
-static int node_message(void *ctx, const unsigned char *bytes, size_t n, struct err *err)
+// What was kept of the part is given, unless it or one before it was too large.
+static int part_end(struct pg_reader *r, struct err *err)
+{
+    return r->part++ < r->over ? kept_give(r, err) : 0;
+}
+
+static int part_message(void *ctx, const unsigned char *bytes, size_t n, struct err *err)
 {
     struct pg_reader *r = ctx;
     struct kept_row key;
     int there = row_begin(r, bytes, n, err);
     if (there <= 0)
-        return there;
+        return there < 0 || r->headed ? there : part_end(r, err);
     if (row_key(r, &key, err) < 0)
         return -1;
-    if (r->n_kept && r->kept[0].node != key.node) {
-        const unsigned char *at = r->at, *end = r->end;
-        if (kept_give(r, err) < 0)
-            return -1;
-        r->at = at;
-        r->end = end;
+    r->received += key.n;
+    if (r->part < r->over && r->nodes > 1 && r->bytes.len + key.n > KEPT_BYTES) {
+        r->over = r->part;
+        kept_drop(r);
     }
-    return row_keep(r, &key, err);
+    return r->part < r->over ? row_keep(r, &key, err) : 0;
 }
 
 // ---- Statements
@@ -338,13 +358,10 @@ void pg_sql_time(struct buf *sql, const char *test, int64_t ms)
     buf_fmt(sql, " AND measured %s '%s'", test, text);
 }
 
-// In the order of the row's fields. What is not wanted is not sent.
+// What is not wanted is not sent.
 static const char *sql_columns(const struct fleet_reading *r)
 {
-    return r->values_only
-               ? "node, kind, measured, seq, feed, NULL::timestamptz, finished, run, NULL::float8, "
-                 "machine, state, flags, disturbed, NULL::text, NULL::bigint, v, NULL::bytea"
-               : PG_RUN_HEAD ", " PG_RUN_ENDS;
+    return r->values_only ? PG_RUN_VALUES ", v" : PG_RUN_ALL;
 }
 
 // What of a node is wanted, but for its number.
@@ -374,24 +391,43 @@ static void sql_part(struct buf *sql, const struct fleet_reading *r, int first, 
             last);
     sql_numbers(sql, "node", r->nodes, first, last);
     sql_wanted(sql, r);
-    buf_str(sql, " ORDER BY node) TO STDOUT (FORMAT binary);");
+    buf_str(sql, ") TO STDOUT (FORMAT binary);");
+}
+
+// The next parts are as large as the nodes of these suggest, and at most eight times as large.
+static int part_nodes(const struct pg_reader *r, int asked)
+{
+    size_t of_node = r->received / asked + 1;
+    int fit = (int)(KEPT_BYTES / 2 / of_node), most = 8 * r->nodes;
+    if (r->over < PARTS_AT_ONCE)
+        most = r->nodes / 2;
+    fit = fit < most ? fit : most;
+    return fit < 1 ? 1 : fit < NODES_AT_ONCE ? fit : NODES_AT_ONCE;
 }
 
 static int read_all(struct pg *c, const struct fleet_reading *r, struct pg_reader *to,
                     struct err *err)
 {
     CLEANUP_BUF struct buf sql = BUF_INIT;
-    for (int first = r->first; first <= r->last;) {
+    int first = r->first;
+    for (to->nodes = NODES_AT_FIRST; first <= r->last;) {
+        int next = first;
         buf_reset(&sql);
-        for (int part = 0; part < PARTS_AT_ONCE && first <= r->last; part++) {
-            int last = r->last - first < NODES_AT_ONCE ? r->last : first + NODES_AT_ONCE - 1;
-            sql_part(&sql, r, first, last);
-            first = last + 1;
+        for (int part = 0; part < PARTS_AT_ONCE && next <= r->last; part++) {
+            int last = r->last - next < to->nodes ? r->last : next + to->nodes - 1;
+            sql_part(&sql, r, next, last);
+            next = last + 1;
         }
-        if (sql_copy(c, &sql, node_message, to, err) < 0)
+        to->part = 0;
+        to->over = PARTS_AT_ONCE;
+        to->received = 0;
+        if (sql_copy(c, &sql, part_message, to, err) < 0)
             return -1;
+        int asked = next - first;
+        first = to->over < PARTS_AT_ONCE ? first + to->over * to->nodes : next;
+        to->nodes = part_nodes(to, asked);
     }
-    return kept_give(to, err);
+    return 0;
 }
 
 int pg_read_arrivals(struct pg *c, int64_t after, int64_t until, fleet_row_fn *fn, void *ctx,
@@ -403,7 +439,7 @@ int pg_read_arrivals(struct pg *c, int64_t after, int64_t until, fleet_row_fn *f
         return -1;
     to->arrivals = true;
     buf_fmt(&sql,
-            "COPY (SELECT " PG_RUN_HEAD ", " PG_RUN_ENDS ", (SELECT history FROM feed "
+            "COPY (SELECT " PG_RUN_ALL ", (SELECT history FROM feed "
             "WHERE feed.id = run.feed) FROM run WHERE arrival > %" PRId64 " AND arrival <= %" PRId64
             " ORDER BY arrival) TO STDOUT (FORMAT binary)",
             after, until);
@@ -517,7 +553,7 @@ static int newest_stretch(struct newest *w, struct pg *c, int64_t low_ms, int64_
     if (!newest_nodes(w, low, high, &nodes, &most))
         return 0;
     buf_fmt(&sql,
-            "COPY (SELECT %s FROM (SELECT " PG_RUN_HEAD ", " PG_RUN_ENDS
+            "COPY (SELECT %s FROM (SELECT " PG_RUN_ALL
             ", row_number() OVER (PARTITION BY node, kind ORDER BY %s) AS place FROM run "
             "WHERE true%s",
             sql_columns(r), newest_first, buf_text(&nodes));

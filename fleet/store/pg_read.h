@@ -9,11 +9,10 @@ struct pg;
 
 // The order of the fields on the wire, those that rows are sorted by first. That of the columns
 // (schema/fleet/pg) differs.
-#define PG_RUN_HEAD                                                                                \
-    "node, kind, measured, seq, feed, received, finished, run, seconds, machine, state, flags, "   \
-    "disturbed, label, arrival"
-#define PG_RUN_ENDS "v, w"
+#define PG_RUN_VALUES "node, kind, measured, seq, feed, run, machine, state, flags, disturbed"
+#define PG_RUN_ALL PG_RUN_VALUES ", received, finished, seconds, arrival, label, v, w"
 enum {
+    PG_VALUE_COLUMNS = 11, // and v
     PG_RUN_COLUMNS = 17,
     PG_ARRAY_HEAD = 20,                  // bytes of an array before its elements
     PG_FIRST_MONTH = (2020 - 1970) * 12, // before it: run_older

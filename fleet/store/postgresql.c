@@ -43,21 +43,14 @@ struct pgx {
 
 // ---- Opening
 
-static int pgx_number(void *ctx, const struct fleet_cell *row, struct err *err)
-{
-    (void)err;
-    *(int64_t *)ctx = row[0].i;
-    return 0;
-}
-
 static int pgx_version(struct pgx *p, int64_t *version, struct err *err)
 {
     int64_t there = 0;
     *version = 0;
     if (pg_query(p->c, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('schema_version')",
-                 NULL, 0, pgx_number, &there, NULL, err) < 0)
+                 NULL, 0, fleet_number, &there, NULL, err) < 0)
         return -1;
-    return there ? pg_query(p->c, "SELECT version FROM schema_version", NULL, 0, pgx_number,
+    return there ? pg_query(p->c, "SELECT version FROM schema_version", NULL, 0, fleet_number,
                             version, NULL, err)
                  : 0;
 }
@@ -112,16 +105,21 @@ static int pgx_lock(struct pgx *p, struct err *err)
                : -1;
 }
 
-// What each connection needs. Statements are short: to start workers for them takes longer than
-// they.
+// What each connection needs, whatever the server, the database or the role sets. Times end long
+// statements and idle connections of others; with the writer's connection its lock would go.
+// Statements are short: to start workers for them takes longer than they.
+static const char pgx_settings[] =
+    "SET timezone = 'UTC'; SET DateStyle = 'ISO'; SET bytea_output = 'hex'; "
+    "SET extra_float_digits = 1; SET standard_conforming_strings = on; "
+    "SET default_transaction_isolation = 'read committed'; SET statement_timeout = 0; "
+    "SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0; "
+    "SET work_mem = '64MB'; SET max_parallel_workers_per_gather = 0";
+
 static int pgx_session(struct pgx *p, struct err *err)
 {
     p->fresh = true;
     p->months_here = false;
-    if (pg_exec(p->c,
-                "SET timezone = 'UTC'; SET standard_conforming_strings = on; "
-                "SET work_mem = '64MB'; SET max_parallel_workers_per_gather = 0",
-                err) < 0)
+    if (pg_exec(p->c, pgx_settings, err) < 0)
         return -1;
     return p->write && pgx_lock(p, err) < 0 ? -1 : pgx_migrate(p, err);
 }
@@ -377,13 +375,7 @@ static void copy_row(struct pgx *p, const struct fleet_row *r)
     field_time(p, r->at_ms);
     field_i8(p, r->seq);
     field_i4(p, r->feed);
-    field_time(p, r->received_ms);
-    if (r->finished_ms)
-        field_time(p, r->finished_ms);
-    else
-        put_i4(p, -1);
     field_i8(p, r->run);
-    field_double(p, r->seconds);
     field_i4(p, r->machine);
     field_i2(p, r->state);
     field_i2(p, r->flags);
@@ -391,8 +383,14 @@ static void copy_row(struct pgx *p, const struct fleet_row *r)
         put_i4(p, -1);
     else
         field_i2(p, r->disturbed);
-    field_text(p, r->label);
+    field_time(p, r->received_ms);
+    if (r->finished_ms)
+        field_time(p, r->finished_ms);
+    else
+        put_i4(p, -1);
+    field_double(p, r->seconds);
     field_i8(p, r->arrival);
+    field_text(p, r->label);
     field_values(p, r);
 }
 
@@ -400,8 +398,7 @@ static int pgx_put_rows(void *db, const struct fleet_row *rows, int n, struct er
 {
     struct pgx *p = db;
     if (pgx_months_make(p, rows, n, err) < 0 ||
-        copy_open(p, "COPY run (" PG_RUN_HEAD ", " PG_RUN_ENDS ") FROM STDIN (FORMAT binary)",
-                  err) < 0)
+        copy_open(p, "COPY run (" PG_RUN_ALL ") FROM STDIN (FORMAT binary)", err) < 0)
         return -1;
     for (int i = 0; i < n; i++) {
         if (copy_flush(p, PGX_ROW_MAX, err) < 0)
@@ -488,37 +485,25 @@ static int pgx_arrivals(void *db, int64_t after, int64_t until, fleet_row_fn *fn
 
 // ---- Upkeep
 
+// Whoever waits to drop a month keeps all others from reading: a copy of the database may take an
+// hour.
 static int pgx_drop(struct pgx *p, int month, int64_t *deleted, struct err *err)
 {
     char name[32], sql[100];
-    int64_t n = 0;
     snprintf(name, sizeof name, "run_%04d_%02d", PGX_FIRST_YEAR + month / 12, month % 12 + 1);
     snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", name);
-    if (pg_query(p->c, sql, NULL, 0, pgx_number, &n, NULL, err) < 0)
+    if (pg_query(p->c, sql, NULL, 0, fleet_number, deleted, NULL, err) < 0)
         return -1;
-    snprintf(sql, sizeof sql, "DROP TABLE %s", name);
-    if (pg_exec(p->c, sql, err) < 0)
-        return -1;
-    *deleted += n;
-    return 0;
+    snprintf(sql, sizeof sql, "SET LOCAL lock_timeout = '500ms'; DROP TABLE %s", name);
+    return pg_exec(p->c, sql, err);
 }
 
-static int pgx_drop_all(struct pgx *p, int64_t before_ms, int64_t *deleted, struct err *err)
+static int pgx_delete_older(struct pgx *p, int64_t before_ms, int64_t *deleted, struct err *err)
 {
-    int64_t n = 0;
-    int end = month_of(before_ms) - PG_FIRST_MONTH;
     CLEANUP_BUF struct buf sql = BUF_INIT;
     buf_str(&sql, "DELETE FROM run_older WHERE true");
     pg_sql_time(&sql, "<", before_ms);
-    if (pgx_months_read(p, err) < 0 ||
-        pg_query(p->c, buf_text(&sql), NULL, 0, NULL, NULL, &n, err) < 0)
-        return -1;
-    *deleted += n;
-    for (int month = 0; month < end && month < PGX_MONTHS; month++)
-        if (p->month[month] && pgx_drop(p, month, deleted, err) < 0)
-            return -1;
-    p->months_here = false;
-    return 0;
+    return pg_query(p->c, buf_text(&sql), NULL, 0, NULL, NULL, deleted, err);
 }
 
 static int pgx_read(void *db, const struct fleet_reading *r, fleet_row_fn *fn, void *ctx,
@@ -528,25 +513,46 @@ static int pgx_read(void *db, const struct fleet_reading *r, fleet_row_fn *fn, v
     return pg_read_runs(p->c, r, fn, ctx, err);
 }
 
+// month -1: what is older than all months.
+static int pgx_retain_part(struct pgx *p, int month, int64_t before_ms, int64_t *deleted,
+                           struct err *err)
+{
+    if ((month < 0 ? pgx_delete_older(p, before_ms, deleted, err)
+                   : pgx_drop(p, month, deleted, err)) < 0)
+        return -1;
+    return *deleted
+               ? pg_query(p->c, FLEET_SQL_DELETED, &CELL_I(before_ms), 1, NULL, NULL, NULL, err)
+               : 0;
+}
+
 static int pgx_retain(void *db, int64_t before_ms, int n_nodes, int64_t *deleted, struct err *err)
 {
     struct pgx *p = db;
-    int64_t n = 0;
+    int end = month_of(before_ms) - PG_FIRST_MONTH;
     (void)n_nodes;
     *deleted = 0;
     if (before_ms <= 0)
         return 0;
-    if (pg_exec(p->c, "BEGIN", err) < 0 || pgx_end(p, pgx_drop_all(p, before_ms, &n, err), err) < 0)
+    if (pgx_months_read(p, err) < 0)
         return -1;
-    *deleted = n;
+    for (int month = -1; month < end && month < PGX_MONTHS; month++) {
+        int64_t n = 0;
+        if (month >= 0 && !p->month[month])
+            continue;
+        if (pg_exec(p->c, "BEGIN", err) < 0 ||
+            pgx_end(p, pgx_retain_part(p, month, before_ms, &n, err), err) < 0)
+            return -1;
+        *deleted += n;
+    }
+    p->months_here = false;
     return 0;
 }
 
 static int pgx_bytes(void *db, int64_t *bytes, struct err *err)
 {
     struct pgx *p = db;
-    return pg_query(p->c, "SELECT pg_database_size(current_database())", NULL, 0, pgx_number, bytes,
-                    NULL, err);
+    return pg_query(p->c, "SELECT pg_database_size(current_database())", NULL, 0, fleet_number,
+                    bytes, NULL, err);
 }
 
 const struct fleet_engine fleet_postgresql = {

@@ -167,6 +167,7 @@ static int window_row(void *ctx, const struct fleet_row *row, struct err *err)
     summary_of(b, row, run);
     if (w->values_only) {
         run->duration_s = NAN;
+        run->finished_ms = 0;
         run->label[0] = '\0';
     }
     return 0;

@@ -195,15 +195,19 @@ static int put_setup(struct fleet_store *s, const struct fleet_row *row, struct 
         (n->machine && row->at_ms <= n->setup_ms))
         return 0;
     const struct fleet_cell until[] = {CELL_I(row->at_ms), CELL_I(row->node), CELL_I(n->setup_ms)};
-    const struct fleet_cell fresh[] = {CELL_I(row->node), CELL_I(row->at_ms), CELL_I(row->machine)};
+    const struct fleet_cell fresh[] = {
+        CELL_I(row->node), CELL_I(row->at_ms), CELL_I(row->machine),
+        CELL_I(row->state == RUN_SUCCEEDED ? SETUP_GOOD_SEEN : SETUP_GOOD_NONE)};
     if (n->machine &&
-        fleet_exec(s, "UPDATE setup SET until_ms = $1 WHERE node = $2 AND from_ms = $3", until,
-                   COUNT_OF(until), err) < 0)
+        (archive_setup_end(s, row, err) < 0 ||
+         fleet_exec(s, "UPDATE setup SET until_ms = $1 WHERE node = $2 AND from_ms = $3", until,
+                    COUNT_OF(until), err) < 0))
         return -1;
     n->machine = row->machine;
     n->setup_ms = row->at_ms;
-    return fleet_exec(s, "INSERT INTO setup (node, from_ms, machine) VALUES ($1, $2, $3)", fresh,
-                      COUNT_OF(fresh), err);
+    n->good = SETUP_GOOD_NONE; // of runs before this one, which is looked at next
+    return fleet_exec(s, "INSERT INTO setup (node, from_ms, machine, good) VALUES ($1, $2, $3, $4)",
+                      fresh, COUNT_OF(fresh), err);
 }
 
 int rows_kept(struct fleet_store *s, int first, struct err *err)

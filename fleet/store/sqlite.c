@@ -494,6 +494,7 @@ static int lite_arrivals(void *db, int64_t after, int64_t until, fleet_row_fn *f
 static int lite_delete(struct lite *l, int first, int last, int64_t before_ms, int64_t *deleted,
                        struct err *err)
 {
+    const int64_t before = *deleted;
     CLEANUP_RESET sqlite3_stmt *q = lite_statement(l, sql_delete, err);
     if (!q)
         return -1;
@@ -502,7 +503,7 @@ static int lite_delete(struct lite *l, int first, int last, int64_t before_ms, i
             return -1;
         *deleted += sqlite3_changes(l->db);
     }
-    return 0;
+    return *deleted == before ? 0 : lite_post(l, FLEET_SQL_DELETED, &CELL_I(before_ms), 1, err);
 }
 
 static int lite_retain(void *db, int64_t before_ms, int n_nodes, int64_t *deleted, struct err *err)

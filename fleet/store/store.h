@@ -188,7 +188,7 @@ struct fleet_window {
     int64_t seq;                               // only runs of this number in their feed; 0: all
     int newest;                                // of each node and kind of run; 0: all
     bool own;                                  // only runs that succeeded, of the node itself
-    bool values_only; // without intervals and durations (NaN), and without labels
+    bool values_only; // without intervals and durations (NaN), times of the end and labels
     int after;        // only nodes with a higher number
     bool partial;     // fn will end it early: few nodes are read at once
 };
@@ -235,8 +235,11 @@ struct fleet_store_export {
     int limit;                  // values; a call ends with at least as many, and at most twice
     int node;                   // from here on: number, from 1 …
     int64_t at_ms;              // … and time. Moved by the call
+    int64_t deletions;          // FLEET_STORE_EXPORT_FIRST, and what the call made of it
 };
-// 1: there is more; 0: that was all; -1. fn as of fleet_store_window.
+enum { FLEET_STORE_EXPORT_FIRST = -1 };
+// 1: there is more; 0: that was all; -1. fn as of fleet_store_window. ERR_CONFLICT: runs of the
+// stretch were deleted since the first call, so that some of their nodes are given and some not.
 int fleet_store_export(struct fleet_store *s, struct fleet_store_export *e,
                        int (*fn)(void *ctx, const struct summary_page *page, struct err *err),
                        void *ctx, struct err *err);
@@ -246,7 +249,7 @@ int fleet_store_export(struct fleet_store *s, struct fleet_store_export *e,
 // Changes with each call that stored something: the key of kept responses. -1 and an error.
 int64_t fleet_store_version(struct fleet_store *s, struct err *err);
 // Deletes runs measured before the beginning of the month (UTC) of `before_ms`.
-// Returns how many; -1.
+// Returns how many; -1. ERR_CONFLICT: another process holds a lock; a part may be deleted.
 int64_t fleet_store_retain(struct fleet_store *s, int64_t before_ms, struct err *err);
 struct fleet_store_size {
     int64_t bytes, runs, nodes, feeds, kinds, machines, layouts;

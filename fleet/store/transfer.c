@@ -4,14 +4,17 @@
 // worth while, and whole runs node by node.
 #include "fleet/store/transfer.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/str.h"
 #include "fleet/store/parts.h"
 
 enum {
@@ -68,19 +71,11 @@ static int transfer_query(struct fleet_store *s, const char *sql, const struct f
     return s->engine->query(s->db, sql, in, n, fn, ctx, err);
 }
 
-static int transfer_number(void *ctx, const struct fleet_cell *row, struct err *err)
-{
-    (void)err;
-    *(int64_t *)ctx = row[0].i;
-    return 0;
-}
-
 // -1 in *out: there is no such row.
 static int transfer_meta_get(struct fleet_store *s, const char *name, int64_t *out, struct err *err)
 {
     *out = -1;
-    return transfer_query(s, "SELECT value FROM meta WHERE name = $1", &CELL_T(name), 1,
-                          transfer_number, out, err);
+    return fleet_meta(s, name, out, err);
 }
 
 static int transfer_meta_set(struct fleet_store *s, const char *name, int64_t value,
@@ -183,8 +178,7 @@ static int transfer_first(struct transfer *t, int64_t version, bool *done, struc
     int64_t moving, own, nodes = 0;
     if (transfer_meta_get(t->to, "moving", &moving, err) < 0 ||
         transfer_meta_get(t->to, "version", &own, err) < 0 ||
-        transfer_query(t->to, "SELECT count(*) FROM node", NULL, 0, transfer_number, &nodes, err) <
-            0)
+        transfer_query(t->to, "SELECT count(*) FROM node", NULL, 0, fleet_number, &nodes, err) < 0)
         return -1;
     *done = moving < 0 && nodes && own == version;
     if (*done || moving == version)
@@ -265,7 +259,7 @@ static int copy_arrivals(struct transfer *t, int64_t *moved, bool *more, struct 
 {
     static const char sql[] = "SELECT coalesce(min(arrival), 0) FROM run WHERE arrival > $1";
     int64_t next = 0;
-    if (transfer_query(t->from, sql, &CELL_I(*moved), 1, transfer_number, &next, err) < 0)
+    if (transfer_query(t->from, sql, &CELL_I(*moved), 1, fleet_number, &next, err) < 0)
         return -1;
     *more = next > 0;
     if (!*more)
@@ -282,7 +276,7 @@ static int copy_runs(struct transfer *t, struct err *err)
     const struct fleet_engine *e = t->to->engine;
     int64_t moved;
     if (transfer_meta_get(t->to, "moved", &moved, err) < 0 ||
-        transfer_query(t->to, "SELECT count(*) FROM run", NULL, 0, transfer_number, &t->state.done,
+        transfer_query(t->to, "SELECT count(*) FROM run", NULL, 0, fleet_number, &t->state.done,
                        err) < 0)
         return -1;
     for (bool more = true; more;)
@@ -372,8 +366,8 @@ static int sums_equal(const char *table, const struct transfer_sum *a, const str
     return a->rows == b->rows && a->hash == b->hash
                ? 0
                : err_set(err, ERR_DAMAGED, "move_to",
-                         "table %s is not the same: %lld rows in the file, %lld in PostgreSQL",
-                         table, (long long)a->rows, (long long)b->rows);
+                         "table %s is not the same: %lld row%s in the file, %lld in PostgreSQL",
+                         table, (long long)a->rows, str_plural(a->rows), (long long)b->rows);
 }
 
 static int compare_table(struct transfer *t, const struct transfer_table *k, int node,
@@ -441,9 +435,9 @@ static int transfer_run(struct transfer *t, struct err *err)
     int64_t version, nodes;
     bool done = false;
     if (transfer_meta_get(t->from, "version", &version, err) < 0 ||
-        transfer_query(t->from, "SELECT count(*) FROM node", NULL, 0, transfer_number, &nodes,
-                       err) < 0 ||
-        transfer_query(t->from, "SELECT count(*) FROM run", NULL, 0, transfer_number, &t->state.all,
+        transfer_query(t->from, "SELECT count(*) FROM node", NULL, 0, fleet_number, &nodes, err) <
+            0 ||
+        transfer_query(t->from, "SELECT count(*) FROM run", NULL, 0, fleet_number, &t->state.all,
                        err) < 0 ||
         tables_find(t, err) < 0 || e->begin(t->to->db, true, err) < 0 ||
         e->end(t->to->db, transfer_first(t, version, &done, err), err) < 0)
@@ -459,6 +453,31 @@ static int transfer_run(struct transfer *t, struct err *err)
     return done ? own_history(err) : transfer_differs(t, err);
 }
 
+// Each is a store by itself; which of the two settings is at fault is said here.
+static struct fleet_store *transfer_open(const char *uri, const char *member, struct err *err)
+{
+    struct fleet_store *s = fleet_open_any(uri, FLEET_STORE_WRITE, err);
+    if (!s && err)
+        snprintf(err->member, sizeof err->member, "%s", member);
+    return s;
+}
+
+static int transfer_check(const char *from, const char *to, struct err *err)
+{
+    struct stat file;
+    if (strstr(from, "://"))
+        return err_set(err, ERR_INVALID, "store",
+                       "is a database already; --move-to copies a file of SQLite into PostgreSQL");
+    if (access(from, R_OK) < 0 || stat(from, &file) < 0)
+        return err_set(err, ERR_INVALID, "store", "cannot read %.150s: %s", from, strerror(errno));
+    if (!S_ISREG(file.st_mode))
+        return err_set(err, ERR_INVALID, "store", "%.150s is not a file", from);
+    if (strncmp(to, "postgresql://", strlen("postgresql://")) != 0)
+        return err_set(err, ERR_INVALID, "move_to",
+                       "must be a database, such as postgresql://fleet@db/fleet");
+    return 0;
+}
+
 int fleet_store_transfer(const char *from, const char *to, fleet_transfer_fn *progress, void *ctx,
                          struct err *err)
 {
@@ -469,13 +488,11 @@ int fleet_store_transfer(const char *from, const char *to, fleet_transfer_fn *pr
     t->ctx = ctx;
     t->state.step = "copying";
     int rc = -1;
-    if (strstr(from, "://") || access(from, R_OK) < 0)
-        err_set(err, ERR_INVALID, "store", "%.200s is not a file that can be read", from);
-    else if (!strstr(to, "://"))
-        err_set(err, ERR_INVALID, "move_to", "must be postgresql://…");
-    else if ((t->from = fleet_open_any(from, FLEET_STORE_WRITE, err)) &&
-             (t->to = fleet_open_any(to, FLEET_STORE_WRITE, err)))
+    if (transfer_check(from, to, err) == 0 && (t->from = transfer_open(from, "store", err)) &&
+        (t->to = transfer_open(to, "move_to", err)))
         rc = transfer_run(t, err);
+    if (t->to && rc < 0 && err && strcmp(err->member, "store") == 0)
+        *err->member = '\0'; // of either
     transfer_fini(t);
     return rc;
 }

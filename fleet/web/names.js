@@ -31,10 +31,11 @@ function prefixOf(name) {
   return { prefix: prefix.replace(/\d+$/, (d) => d), digits, end };
 }
 
+// A set only where it has no other nodes.
 function labelOf(names) {
   if (names.length === 1) return names[0];
   const first = prefixOf(names[0]), last = prefixOf(names.at(-1));
-  return first.prefix === last.prefix && first.end === last.end && first.digits && last.digits ?
+  return first.prefix === last.prefix && first.end === last.end && first.digits && last.digits && last.digits - first.digits === names.length - 1 ?
     `${first.prefix}[${first.digits}-${last.digits}]${first.end}` : `${names[0]} to ${names.at(-1)}`;
 }
 

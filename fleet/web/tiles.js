@@ -80,11 +80,23 @@ function nodeAt(event, nodes) {
   return x >= 0 && x < ACROSS && y >= 0 ? nodes[y * ACROSS + x] || null : null;
 }
 
-// All tiles: {element, groups}. nodes: [{name, state, grade, percent (null: not judged), metric}] in order.
+// Racks that have a name first, then the others by their names: [{label, nodes}].
+function grouped(nodes) {
+  const racks = new Map(), others = [];
+  for (const node of nodes)
+    if (!node.rack) others.push(node);
+    else if (racks.has(node.rack)) racks.get(node.rack).push(node);
+    else racks.set(node.rack, [node]);
+  const order = new Intl.Collator("en", { numeric: true });
+  return [...[...racks].sort(([a], [b]) => order.compare(a, b)).map(([label, list]) => ({ label, nodes: list })),
+    ...groups(others.map((n) => n.name)).map(({ label, from, to }) => ({ label, nodes: others.slice(from, to) }))];
+}
+
+// All tiles: {element, groups}. nodes: [{name, state, grade, percent (null: not judged), metric, rack}] in order.
 // read(text) is called with the node below the pointer, open(node) for a tile that is clicked, and
 // unfold(group) for a group: by its name, or by the keyboard.
 export function tiles(nodes, { read, open, unfold }) {
-  const all = groups(nodes.map((n) => n.name)).map(({ label, from, to }) => ({ label, nodes: nodes.slice(from, to) }));
+  const all = grouped(nodes);
   const element = make("ul", { class: "groups" + (nodes.length <= LARGE_MOST ? " large" : ""), "aria-label": "Groups of nodes" }, all.map((group) => make("li", {},
     make("button", { type: "button", "aria-expanded": "false", "aria-label": `${group.label}: ${count(group.nodes.length, "node")}, ${summary(group.nodes)}`,
       onclick: (event) => {

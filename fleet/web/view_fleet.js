@@ -18,8 +18,8 @@ const classLink = (hash) => make("a", { href: `#/classes/${hash}` }, hash.slice(
 
 // --- What there is ----------------------------------------------------------------------------
 
-// Every node that a source names or that has a run, in order.
-function join(states, judged) {
+// Every node that a source names or that has a run, in order. Of several racks of a node the first counts.
+function join(states, judged, racks) {
   const at = new Map(), order = new Intl.Collator("en", { numeric: true });
   for (const [i, name] of expand(judged.nodes).entries())
     at.set(name, { name, state: "gone", grade: judged.grade[i], percent: judged.percent[i], metric: judged.metrics[judged.metric[i]] || "", class: judged.hashes[judged.class[i]] || "" });
@@ -32,6 +32,8 @@ function join(states, judged) {
       }
       at.get(name).state = state;
     }
+  for (const { rack, nodes } of racks)
+    for (const name of expand(nodes)) if (at.has(name)) at.get(name).rack ||= rack;
   const nodes = [...at.values()].filter((n) => n.state !== "gone");
   return added ? nodes.sort((a, b) => order.compare(a.name, b.name)) : nodes;
 }
@@ -70,7 +72,7 @@ function banner(root, status, judged, nodes) {
   root.className = `banner ${judged ? tone(status, judged) : "none"}`;
   root.toggleAttribute("data-judged", Boolean(judged));
   root.replaceChildren(make("h2", { id: "verdict" }, judged ? headline(judged, nodes) : count(status.nodes, "node")), make("p", {}, stateText(status)),
-    judged && make("p", {}, `${whole(fresh)} have a run of the last days, and ${whole(judged.tested_nodes)} were judged ${when(judged.evaluated)} UTC.`),
+    judged && status.nodes > 0 && make("p", {}, `${whole(fresh)} ${fresh === 1 ? "has" : "have"} a run of the last days, and ${whole(judged.tested_nodes)} ${judged.tested_nodes === 1 ? "was" : "were"} judged ${when(judged.evaluated)} UTC.`),
     found && make("p", {}, found.length ? `Found: ${found.join(", ")}. ` : "Nothing was found. ", openText(status.findings)),
     [status.sources_problem, status.store_problem].filter(Boolean).map((text) => make("p", { role: "alert" }, text)));
 }
@@ -91,22 +93,26 @@ function nodeTable(caption, nodes) {
 
 // --- Every node --------------------------------------------------------------------------------
 
-function map(nodes) {
-  const readout = make("p", { class: "readout", id: "pointed", role: "status" }), below = make("div", { id: "unfolded" });
+function map(nodes, problem) {
+  if (!nodes.length) return make("section", { class: "card", id: "tiles" }, make("h2", {}, "Nodes"), make("p", {}, "The setting ", make("code", {}, "source"), " of the collector states where its nodes are listed."));
+  const readout = make("p", { class: "readout", id: "pointed", role: "status" }), below = make("div", { id: "unfolded", onkeydown: (event) => event.key === "Escape" && fold() });
   const invite = "Point at a tile to read it, and click it to open the node. The name of a group lists its nodes.";
   let opened = null;
+  const fold = () => {
+    const button = opened;
+    button.setAttribute("aria-expanded", "false");
+    opened = null;
+    below.replaceChildren();
+    button.focus();
+  };
   const unfold = (group, button) => {
+    if (opened === button) return fold();
     if (opened) opened.setAttribute("aria-expanded", "false");
-    if (opened === button) {
-      opened = null;
-      below.replaceChildren();
-      return;
-    }
     opened = button;
     button.setAttribute("aria-expanded", "true");
     const heading = make("h3", { tabindex: "-1" }, group.label);
     below.replaceChildren(heading, nodeTable(`Nodes of ${group.label}`, group.nodes));
-    heading.focus();
+    return heading.focus();
   };
   const { element } = tiles(nodes, { unfold, read: (text) => { readout.textContent = text; }, open: (node) => { location.hash = `#/nodes/${node.name}`; } });
   readout.textContent = invite;
@@ -118,7 +124,7 @@ function map(nodes) {
     wrong.textContent = names.has(name) ? "" : `No source names a node "${name}".`;
     if (names.has(name)) location.hash = `#/nodes/${name}`;
   } }, make("label", {}, "Find a node", find), make("button", { type: "submit", class: "plain" }, "Open"), wrong);
-  return make("section", { class: "card", id: "tiles" }, make("h2", {}, "Nodes"), search, legend(nodes), readout, element, below);
+  return make("section", { class: "card", id: "tiles" }, make("h2", {}, "Nodes"), search, problem && make("p", { role: "alert" }, `The racks cannot be read: ${problem}`), legend(nodes), readout, element, below);
 }
 
 // --- Coverage and the collector ------------------------------------------------------------------
@@ -126,7 +132,7 @@ function map(nodes) {
 function coverage(classes, nodes) {
   const up = new Map();
   for (const n of nodes) if (n.state === "up") up.set(n.class, (up.get(n.class) || 0) + 1);
-  const columns = [{ text: "Class", kind: "text" }, { text: "CPU", kind: "text" }, { text: "Shape", kind: "text wide" }, "Nodes", "Up", "Fresh", "Enough runs", "Set-ups", { text: "Newest run (UTC)", kind: "text" }];
+  const columns = [{ text: "Class", kind: "text" }, { text: "CPU", kind: "text wide" }, { text: "Shape", kind: "text wide" }, "Nodes", "Up", "Fresh", "Enough runs", "Set-ups", { text: "Newest run (UTC)", kind: "text" }];
   return make("section", { class: "card", id: "coverage" }, make("h2", {}, "Coverage"), classes.length ? table("Classes of hardware", columns, classes.map((c) => [classLink(c.class), c.cpu || "not known", c.shape || "not known",
     whole(c.nodes), whole(up.get(c.class) || 0), whole(c.fresh), whole(c.enough_runs), whole(c.setups), when(c.newest)])) : make("p", {}, "No run is stored yet."));
 }
@@ -147,18 +153,18 @@ export async function show(root) {
   let seen = "", timer = 0, stopped = false;
 
   async function fill() {
-    const wanted = ["v1/fleet/status", "v1/fleet/states", "v1/fleet/tiles"].map((path) => get(path));
+    const wanted = ["v1/fleet/status", "v1/fleet/states", "v1/fleet/tiles", "v1/fleet/racks"].map((path) => get(path));
     for (const one of wanted) one.catch(() => {}); // each is awaited below
     const status = await wanted[0];
     if (stopped) return;
     if (!seen) banner(top, status, null, []);
     if (!root.hasChildNodes()) root.append(top, body);
-    const [states, judged] = await Promise.all(wanted.slice(1));
+    const [states, judged, { racks, problem }] = await Promise.all([...wanted.slice(1, 3), wanted[3].catch((error) => ({ racks: [], problem: error.message }))]);
     if (stopped) return;
-    const nodes = join(states, judged), now = JSON.stringify([states, { ...judged, evaluated: 0 }]);
+    const nodes = join(states, judged, racks), now = JSON.stringify([states, { ...judged, evaluated: 0 }, racks, problem]);
     banner(top, status, judged, nodes);
     const own = body.querySelector("#collector");
-    if (now !== seen && !body.contains(document.activeElement)) body.replaceChildren(...[slowest(nodes), map(nodes), coverage(judged.classes, nodes), collector(status)].filter(Boolean));
+    if (now !== seen && !body.contains(document.activeElement)) body.replaceChildren(...[slowest(nodes), map(nodes, problem), coverage(judged.classes, nodes), collector(status)].filter(Boolean));
     else if (own) own.replaceWith(collector(status));
     seen = now;
   }

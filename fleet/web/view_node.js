@@ -7,7 +7,7 @@ import { age, figures, percent, when } from "./format.js";
 import { item } from "./finding.js";
 import { drawLines } from "./lines.js";
 import { colour } from "./plot.js";
-import { changeText, DAY, drawLevels, HOUR, levels, timeTicks } from "./time.js";
+import { causeHead, changeText, DAY, drawLevels, HOUR, levels, timeTicks } from "./time.js";
 
 export const title = ({ name }) => name;
 
@@ -49,7 +49,7 @@ function metricsTable(name, { metrics, class: hash, evaluated }) {
 function changeItem(change, unit) {
   const facts = change.fact_changes;
   return make("li", {}, make("b", {}, `${percent(change.percent)} `), `since ${when(change.at)} UTC: ${figures(change.before)} → ${figures(change.after)} ${unit}. `,
-    facts.length ? "Changed on the machine:" : "Nothing that is known of the machine changed.", facts.length > 0 && make("ul", {}, facts.map((f) => make("li", {}, changeText(f)))));
+    causeHead(change), facts.length > 0 && make("ul", {}, facts.map((f) => make("li", {}, changeText(f)))));
 }
 
 // Where the class was, day by day. A day is as wide as it is long.
@@ -61,6 +61,11 @@ function drawBand(days, { ctx, x, y }, place) {
   for (const d of days) for (const at of [d.from, d.from + DAY]) ctx.lineTo(x(at), y(place(d.high)));
   for (const d of [...days].reverse()) for (const at of [d.from + DAY, d.from]) ctx.lineTo(x(at), y(place(d.low)));
   ctx.fill();
+  ctx.globalAlpha = 1;
+  ctx.strokeStyle = ctx.fillStyle;
+  ctx.beginPath();
+  for (const d of days) for (const [i, at] of [d.from, d.from + DAY].entries()) ctx[i ? "lineTo" : "moveTo"](x(at), y(place(d.median)));
+  ctx.stroke();
   ctx.restore();
 }
 
@@ -71,16 +76,17 @@ async function history(root, name, metric) {
   if (changes.length) root.append(make("h3", {}, changes.length === 1 ? "One change" : `${changes.length} changes`), make("ol", { class: "changes" }, changes.map((c) => changeItem(c, h.unit))));
   root.append(figure);
   const first = points[0].x, last = points.at(-1).x, slack = (last - first) * 0.03 || HOUR, range = [first - slack, last + slack], list = levels(points, changes);
-  const band = (h.band || []).filter((d) => d.low !== null && d.high !== null).map((d) => ({ from: Date.parse(d.day), low: d.low, high: d.high }));
+  const band = (h.band || []).filter((d) => d.low !== null && d.high !== null).map((d) => ({ from: Date.parse(d.day), low: d.low, median: d.median, high: d.high }));
   const stop = await drawLines(figure, {
     lines: [{ key: "metric", name: metric, series: 0, points, alone: points.length === 1 }],
     of: "run", alone: true, linear: true, title: `${metric} on node ${name} over time`, unit: h.unit, yTitle: `${h.unit}, ${h.better} is better`,
     x: { range, ticks: timeTicks, title: "measured (UTC)" }, marks: changes.map((c, i) => ({ x: Date.parse(c.at), text: `${i + 1}: ${percent(c.percent)}` })),
+    reach: band.flatMap((d) => [d.low, d.high]), // a slow node is beside its band, and both are seen
     over: (canvas, place) => {
       if (band.length) drawBand(band, canvas, place);
       drawLevels(list, canvas, place);
     },
-    notes: [band.length > 0 && "The green band is where 95 % of the nodes of its class were on each day.", points.some((p) => Number.isFinite(p.lo)) && "The band along the line is the 95 % interval of each value.",
+    notes: [band.length > 0 && "The green band is where 95 % of the nodes of its class were on each day, and the line in it is their median.", points.some((p) => Number.isFinite(p.lo)) && "The band along the line is the 95 % interval of each value.",
       changes.length > 0 && "The thick line is the median between two changes.", h.left_out > 0 && `${h.left_out} older values are not shown.`].filter(Boolean),
   });
   const rows = [...h.points].reverse().slice(0, TABLE_ROWS).map((p) => [when(p.measured), p.value.toFixed(3), p.lo === null ? "" : p.lo.toFixed(3), p.hi === null ? "" : p.hi.toFixed(3)]);
@@ -99,9 +105,9 @@ function chooser(name, metrics, metric) {
 export async function show(root, { name, query }) {
   const wanted = either(get(`v1/fleet/nodes/${encodeURIComponent(name)}/metrics`));
   wanted.catch(() => {}); // awaited below
-  const [node, status, { findings }] = await Promise.all([either(get(`v1/fleet/nodes/${encodeURIComponent(name)}`)), get("v1/fleet/status"), get(`v1/fleet/findings?${new URLSearchParams({ node: name })}`)]);
+  const [node, status, kept] = await Promise.all([either(get(`v1/fleet/nodes/${encodeURIComponent(name)}`)), get("v1/fleet/status"), either(get(`v1/fleet/findings?${new URLSearchParams({ node: name })}`))]);
   root.append(node ? state(node, status.now) : make("p", {}, "No source names this node now."));
-  if (findings.length) root.append(wrong(findings));
+  if (kept && kept.findings.length) root.append(wrong(kept.findings));
   const found = await wanted;
   if (!found) {
     root.append(make("p", {}, "No run of it is stored."));

@@ -70,7 +70,7 @@ static int tokens_read_request(const struct request *q, struct token *out, struc
 {
     static const char *const members[] = {"name", "scope", "nodes"};
     const bool push = takes_pushes(q);
-    CLEANUP_JSON struct json *root = json_parse(buf_text(&q->body), q->body.len, err);
+    CLEANUP_JSON struct json *root = request_json(q, err);
     if (!root)
         return -1;
     for (const struct json *m = json_first(root); m; m = json_next(m)) {

@@ -21,17 +21,18 @@ enum { LINE_MAX_BYTES = 161 + TOKEN_NODES_MAX, FILE_MAX_BYTES = TOKENS_MAX * LIN
 
 struct tokens {
     char path[256];
+    bool any_owner;
     struct stat seen; // of the file that was read
     int n;
     struct token list[TOKENS_MAX];
     struct log_budget spared;
 };
 
-static int check_file(const char *path, const struct stat *st, struct err *err)
+static int check_file(const char *path, const struct stat *st, bool any_owner, struct err *err)
 {
     if (!S_ISREG(st->st_mode))
         return err_set(err, ERR_INVALID, "token_file", "%.150s is not a file", path);
-    if (st->st_uid != geteuid() && st->st_uid != 0)
+    if (!any_owner && st->st_uid != geteuid() && st->st_uid != 0)
         return err_set(err, ERR_INVALID, "token_file", "%.150s belongs to another account", path);
     if (st->st_mode & 077)
         return err_set(err, ERR_INVALID, "token_file",
@@ -85,7 +86,7 @@ static int tokens_read_all(struct tokens *t, struct err *err)
         return err_set(err, ERR_INVALID, "token_file", "%.150s is a link", t->path);
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_sys(err, "cannot read %.150s", t->path);
-    if (check_file(t->path, &st, err) < 0)
+    if (check_file(t->path, &st, t->any_owner, err) < 0)
         return -1;
     ssize_t n = read(fd, text, sizeof text - 1);
     if (n < 0)
@@ -119,19 +120,32 @@ static int refresh(struct tokens *t, struct err *err)
     return tokens_read_all(t, err);
 }
 
-struct tokens *tokens_open(const char *path, struct err *err)
+static struct tokens *tokens_open_for(const char *path, bool any_owner, struct err *err)
 {
     struct tokens *t = calloc(1, sizeof *t);
     if (!t) {
         err_set(err, ERR_NO_MEMORY, "", "no memory for tokens");
         return NULL;
     }
+    t->any_owner = any_owner;
     if (snprintf(t->path, sizeof t->path, "%s", path) >= (int)sizeof t->path - 8)
         err_set(err, ERR_INVALID, "token_file", "the path is too long");
     else if (tokens_read_all(t, err) == 0)
         return t;
     tokens_free(t);
     return NULL;
+}
+
+struct tokens *tokens_open(const char *path, struct err *err)
+{
+    return tokens_open_for(path, false, err);
+}
+
+int tokens_check(const char *path, struct err *err)
+{
+    struct tokens *t = tokens_open_for(path, geteuid() == 0, err);
+    tokens_free(t);
+    return t ? 0 : -1;
 }
 
 void tokens_free(struct tokens *t)
@@ -184,7 +198,8 @@ static void tokens_sync_folder(const char *path)
              slash ? path : ".");
     CLEANUP_FD int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || fsync(fd) < 0)
-        log_event(LOG_LVL_WARN, "tokens", "text=\"cannot sync the folder: %s\"", strerror(errno));
+        log_event(LOG_LVL_WARN, "tokens", "text=\"cannot sync the folder: %s\"",
+                  log_quote(strerror(errno)).text);
 }
 
 // A new file in place of the old one: whole before and after a crash.

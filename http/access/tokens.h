@@ -12,6 +12,8 @@ struct tokens;
 // writable by others, belongs to another account, is a link, or has a line that is none.
 struct tokens *tokens_open(const char *path, struct err *err);
 void tokens_free(struct tokens *t); // NULL is fine
+// The same errors. To root the file may belong to any account: it may check for the daemon's.
+int tokens_check(const char *path, struct err *err);
 
 // The token that was sent as `text`, borrowed until the next call; NULL: there is none.
 const struct token *tokens_find(struct tokens *t, const char *text);

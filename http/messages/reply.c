@@ -177,7 +177,7 @@ void reply_etag(const struct reply *r, char *etag, size_t room)
 
 bool reply_matches(const char *if_none_match, const char *etag)
 {
-    if (!if_none_match || !*etag)
+    if (!*etag)
         return false;
     return strcmp(if_none_match, "*") == 0 || strstr(if_none_match, etag) != NULL;
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the parts of a request that handlers read. The target is cut and decoded in place.
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "http/messages/request.h"
 
@@ -13,6 +15,18 @@ const char *request_header(const struct request *q, const char *name)
         if (strcasecmp(q->headers[i].name, name) == 0)
             return q->headers[i].value;
     return NULL;
+}
+
+void request_header_list(const struct request *q, const char *name, struct buf *out)
+{
+    bool first = true;
+    for (int i = 0; i < q->n_headers; i++) {
+        if (strcasecmp(q->headers[i].name, name) != 0)
+            continue;
+        buf_str(out, first ? "" : ", ");
+        buf_str(out, q->headers[i].value);
+        first = false;
+    }
 }
 
 int request_header_count(const struct request *q, const char *name)
@@ -97,11 +111,11 @@ int request_split(struct request *q, struct err *err)
     return 0;
 }
 
-// Up to the next comma that is not inside a quoted string.
-static const char *preference_end(const char *p)
+// To the next of the `ends` that is not within quotes, as in 'text/csv;profile="a,b"'.
+static const char *skip_to(const char *p, const char *ends)
 {
     bool quoted = false;
-    for (; *p && (quoted || *p != ','); p++) {
+    for (; *p && (quoted || !strchr(ends, *p)); p++) {
         if (quoted && *p == '\\' && p[1])
             p++;
         else if (*p == '"')
@@ -152,7 +166,7 @@ bool request_preferred_wait(const struct request *q, int64_t *seconds)
         for (const char *p = q->headers[i].value; *p; p += *p == ',') {
             if (is_wait(p, seconds))
                 return true;
-            p = preference_end(p);
+            p = skip_to(p, ",");
         }
     }
     return false;
@@ -170,17 +184,12 @@ int request_wait_s(const struct request *q, int64_t *seconds, struct err *err)
     return 0;
 }
 
-// Thousandths of the weight behind a coding: ';q=0.5' is 500, nothing is 1000. What cannot be read
-// is 0: plain bytes are never wrong.
-static int coding_weight(const char *p)
+// Thousandths: 'q=0.5' is 500. -1: it is no weight.
+static int weight_read(const char *p)
 {
     int weight = 0;
-    p = skip_blanks(p);
-    if (*p != ';')
-        return 1000;
-    p = skip_blanks(p + 1);
     if ((*p != 'q' && *p != 'Q') || p[1] != '=' || (p[2] != '0' && p[2] != '1'))
-        return 0;
+        return -1;
     if (p[2] == '1')
         return 1000;
     if (p[3] == '.')
@@ -188,6 +197,100 @@ static int coding_weight(const char *p)
             weight += (p[at] - '0') * unit;
     return weight;
 }
+
+// Of what is behind a coding. Without a weight it is 1000. What cannot be read is 0: plain bytes
+// are never wrong.
+static int coding_weight(const char *p)
+{
+    p = skip_blanks(p);
+    int weight = *p == ';' ? weight_read(skip_blanks(p + 1)) : 1000;
+    return weight < 0 ? 0 : weight;
+}
+
+// ---- Accept -------------------------------------------------------------------------------------
+
+// Of what is behind a type, with other parameters before it: ';version=1.0.0;q=0.5'.
+static int type_weight(const char *p)
+{
+    for (p = skip_blanks(p); *p == ';'; p = skip_to(p, ";,")) {
+        p = skip_blanks(p + 1);
+        if ((*p == 'q' || *p == 'Q') && p[1] == '=')
+            return weight_read(p);
+    }
+    return *p && *p != ',' ? -1 : 1000;
+}
+
+// How closely a range of n bytes names the type: 3 "text/csv", 2 "text/" and a star, 1 any, 0 not.
+static int type_nearness(const char *range, size_t n, const char *type)
+{
+    if (n == 3 && memcmp(range, "*/*", n) == 0)
+        return 1;
+    if (n > 2 && memcmp(range + n - 2, "/*", 2) == 0)
+        return strncasecmp(range, type, n - 1) == 0 ? 2 : 0;
+    return strlen(type) == n && strncasecmp(range, type, n) == 0 ? 3 : 0;
+}
+
+struct accepted {
+    int nearness, weight; // of the range that names the type most closely
+    bool read;            // some range could be read
+};
+
+static void accepted_add(struct accepted *a, const char *accept, const char *type)
+{
+    for (const char *p = accept; *p; p = skip_to(p, ","), p += *p == ',') {
+        p = skip_blanks(p);
+        size_t n = strcspn(p, " \t;,");
+        int found = memchr(p, '/', n) ? type_weight(p + n) : -1;
+        int nearness = found < 0 ? 0 : type_nearness(p, n, type);
+        a->read |= found >= 0;
+        if (nearness > a->nearness || (nearness == a->nearness && found > a->weight))
+            a->weight = nearness ? found : a->weight;
+        a->nearness = nearness > a->nearness ? nearness : a->nearness;
+    }
+}
+
+// Several lines are one list (RFC 9110, 5.3).
+static struct accepted accepted_of(const struct request *q, const char *type)
+{
+    struct accepted a = {0};
+    for (int i = 0; i < q->n_headers; i++)
+        if (strcasecmp(q->headers[i].name, "Accept") == 0)
+            accepted_add(&a, q->headers[i].value, type);
+    return a;
+}
+
+int request_accepts(const struct request *q, const char *const *types, int n)
+{
+    int found = -1, most = 0;
+    bool read = false;
+    for (int i = 0; i < n; i++) {
+        struct accepted a = accepted_of(q, types[i]);
+        read |= a.read;
+        if (a.weight > most) {
+            most = a.weight;
+            found = i;
+        }
+    }
+    return read ? found : 0;
+}
+
+int request_refuse_types(const char *const *types, int n, struct err *err)
+{
+    char list[200] = "";
+    for (int i = 0; i < n; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", types[i]);
+    }
+    return err_set(err, ERR_NOT_ACCEPTABLE, "Accept", "available are %s", list);
+}
+
+int request_accept_one(const struct request *q, const char *const *types, int n, struct err *err)
+{
+    int found = request_accepts(q, types, n);
+    return found < 0 ? request_refuse_types(types, n, err) : found;
+}
+
+// ---- Accept-Encoding ----------------------------------------------------------------------------
 
 bool request_prefers_gzip(const struct request *q)
 {
@@ -222,13 +325,25 @@ int request_query_bool(const struct request *q, const char *name, bool *out, str
     return 0;
 }
 
-int request_query_time(const struct request *q, const char *name, int64_t *ms, struct err *err)
+static int query_time(const struct request *q, const char *name, int64_t *ms, struct err *err)
 {
     const char *text = request_query(q, name);
     if (text && !clock_parse(text, ms))
         return err_set(err, ERR_INVALID, name,
-                       "must be a time such as 2026-11-21T04:05:06Z, or a day");
+                       "must be a time such as 2026-11-21T04:05:06Z, or a day, from 1970 on");
     return 0;
+}
+
+int request_query_stretch(const struct request *q, int64_t *since_ms, int64_t *until_ms,
+                          struct err *err)
+{
+    if (query_time(q, "since", since_ms, err) < 0 || query_time(q, "until", until_ms, err) < 0)
+        return -1;
+    if (!request_query(q, "until") || *since_ms < *until_ms)
+        return 0;
+    return request_query(q, "since")
+               ? err_set(err, ERR_INVALID, "since", "must be before until")
+               : err_set(err, ERR_INVALID, "until", "must be after 1970-01-01T00:00:00Z");
 }
 
 int request_query_int(const struct request *q, const char *name, int64_t least, int64_t most,
@@ -243,4 +358,12 @@ int request_query_int(const struct request *q, const char *name, int64_t least, 
                        (long long)least, (long long)most);
     *out = got;
     return 0;
+}
+
+struct json *request_json(const struct request *q, struct err *err)
+{
+    if (q->body.len)
+        return json_parse(buf_text(&q->body), q->body.len, err);
+    err_set(err, ERR_BAD_REQUEST, "", "the body is empty; it must be a JSON object");
+    return NULL;
 }

@@ -107,13 +107,12 @@ int check_framing(const struct request *q, struct err *err)
 // The first n bytes of `word` are one of the comma-separated list, in any case.
 static bool word_listed(const char *word, size_t n, const char *list)
 {
-    while (n && *list) {
-        size_t one = strcspn(list, ",");
-        if (one == n && strncasecmp(word, list, n) == 0)
-            return true;
-        list += one + (list[one] == ',');
-    }
-    return false;
+    const char *one;
+    size_t used = 0;
+    do
+        one = str_list_next(&list, &used);
+    while (one && (used != n || strncasecmp(word, one, n) != 0));
+    return one;
 }
 
 // "localhost:7780" -> "localhost"; "[::1]:7780" -> "[::1]". The port is not compared: it is another
@@ -136,7 +135,8 @@ static int host_name(const char *host, char *name, size_t room)
 
 static int check_host(const struct request *q, const char *host, struct err *err)
 {
-    static const char *const ours[] = {"localhost", "127.0.0.1", "[::1]"};
+    // "0.0.0.0" is where a daemon says that it listens, and leads to it. No address can be rebound.
+    static const char *const ours[] = {"localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"};
     char name[128];
     if (!host)
         return err_set(err, ERR_BAD_REQUEST, "Host", "is missing");
@@ -145,11 +145,14 @@ static int check_host(const struct request *q, const char *host, struct err *err
     for (unsigned i = 0; i < COUNT_OF(ours); i++)
         if (strcasecmp(name, ours[i]) == 0)
             return 0;
-    if (strcasecmp(name, q->bound) == 0 || (q->names && word_listed(name, strlen(name), q->names)))
+    if (strcasecmp(name, q->bound) == 0 ||
+        (q->names && word_listed(name, strlen(name), q->names)) ||
+        (q->own_names && word_listed(name, strlen(name), q->own_names)))
         return 0;
     return err_set(err, ERR_MISDIRECTED, "Host",
-                   "is not a name of this daemon; use localhost or the address it listens on, or "
-                   "add the name to host_names");
+                   "is not a name of this daemon; use localhost%s or the address it listens on, or "
+                   "add the name to host_names",
+                   q->own_names && *q->own_names ? ", the machine's host name" : "");
 }
 
 // A user followed a link from another site: the answer stands in a window of its own, and the

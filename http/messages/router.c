@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/written.h"
 
 static const char id_hole[] = "{id}"; // all others are names
 
@@ -132,5 +133,5 @@ int routes_print(const struct route *table, FILE *out)
 {
     for (const struct route *r = table; r->method; r++)
         fprintf(out, "%s %s %s\n", r->method, r->pattern, r->query ? r->query : "-");
-    return fflush(out) != 0;
+    return !all_written(out);
 }

@@ -281,7 +281,7 @@ static void cannot_accept(struct listener *l)
 {
     if (log_may(&l->server->spared, clock_mono_ms()))
         log_event(LOG_LVL_WARN, "http.accept", "listen=%s text=\"%s\"", l->socket.text,
-                  strerror(errno));
+                  log_quote(strerror(errno)).text);
     pause_accepting(l, ACCEPT_PAUSE_MS);
 }
 

@@ -414,6 +414,7 @@ int exchange_begin_job(struct exchange *x, enum MHD_Result *out)
     if (!x->server->worker || !route || !route->work || route_check_query(route, &x->q, &why) < 0)
         return 0;
     route->work(&x->q, &w, &why);
+    x->q.hint = w.hint;
     if (w.us <= WORK_INLINE_US)
         return 0;
     if (x->server->stopping)

@@ -82,7 +82,7 @@ static void on_message(void *ctx, const char *fmt, va_list ap)
     vsnprintf(text, sizeof text, fmt, ap);
 #pragma GCC diagnostic pop
     text[strcspn(text, "\n")] = '\0';
-    log_event(LOG_LVL_DEBUG, "http", "text=\"%s\"", text);
+    log_event(LOG_LVL_DEBUG, "http", "text=\"%s\"", log_quote(text).text);
 }
 
 // The daemons run before the next wait.
@@ -152,25 +152,35 @@ static int add_listener(struct server *s, const struct listen_socket *socket, st
     return l->watch ? 0 : -1;
 }
 
+static bool is_twice(const struct listen_address *on, int n, const struct listen_address *one)
+{
+    const struct sockaddr_in *in = (const void *)&one->a;
+    if (!in->sin_port) // each gets another port; of IPv6 it is at the same place
+        return false;
+    for (int i = 0; i < n; i++)
+        if (memcmp(&on[i].a, &one->a, sizeof one->a) == 0)
+            return true;
+    return false;
+}
+
 // The addresses of a comma-separated list. One more can be there: the unix socket.
 static int parse_addresses(struct listen_address out[static LISTENERS_MAX - 1], const char *list,
                            bool beyond, bool tls, struct err *err)
 {
     enum { MOST = LISTENERS_MAX - 1 };
     int count = 0;
-    while (*(list += strspn(list, " "))) {
+    size_t n;
+    for (const char *word; (word = str_list_next(&list, &n));) {
         char one[80];
-        size_t n = strcspn(list, ","), used = n;
-        while (used && list[used - 1] == ' ')
-            used--;
-        snprintf(one, sizeof one, "%.*s", (int)used, list);
-        list += n + (list[n] == ',');
-        if (used >= sizeof one) // the beginning of a port would be another one
+        snprintf(one, sizeof one, "%.*s", (int)n, word);
+        if (n >= sizeof one) // the beginning of a port would be another one
             return err_set(err, ERR_INVALID, "listen", "%s… is too long for an address", one);
         if (count == MOST)
             return err_set(err, ERR_INVALID, "listen", "more than %d addresses", MOST);
         if (listen_parse(&out[count], one, beyond, err) < 0)
             return -1;
+        if (is_twice(out, count, &out[count]))
+            return err_set(err, ERR_INVALID, "listen", "%s is listed twice", one);
         if (out[count++].tls && !tls)
             return err_set(err, ERR_INVALID, "listen", "%s needs tls_certificate and tls_key", one);
     }
@@ -208,7 +218,8 @@ static int add_unix(struct server *s, const char *path, struct err *err)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a listener");
     if (listen_unix(&socket, path, s->access.socket_open, err) < 0) {
         free(steal_ptr(&s->socket_path)); // not ours: it must not be removed
-        return -1;
+        snprintf(err->member, sizeof err->member, "socket");
+        return err_prefix(err, "socket");
     }
     return add_listener(s, &socket, err);
 }

@@ -59,6 +59,7 @@ struct server {
     struct listener listeners[LISTENERS_MAX];
     struct buf addresses;
     const char *names;          // borrowed, of the configuration
+    char own_names[2 * 256];    // host name of the machine, in full and its first label
     char *socket_path;          // owned; NULL: none
     uint64_t requests;          // numbers them
     uint32_t salt;              // keeps the ids of two daemons apart
@@ -95,6 +96,7 @@ struct exchange {
     struct listener *listener;
     struct MHD_Connection *mhd;
     struct connection *connection; // NULL: no memory for it, and the exchange ends at once
+    char bound[LISTEN_HOST_ROOM];  // of q
     struct request q;
     struct reply r;
     const struct reply_source *source; // of what is open

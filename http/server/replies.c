@@ -194,7 +194,9 @@ enum MHD_Result exchange_send(struct exchange *x)
     char etag[24];
     size_t n;
     reply_etag(&x->r, etag, sizeof etag);
-    bool same = reply_matches(request_header(&x->q, "If-None-Match"), etag);
+    CLEANUP_BUF struct buf known = BUF_INIT;
+    request_header_list(&x->q, "If-None-Match", &known);
+    bool same = reply_matches(buf_text(&known), etag);
     reply_bytes(&x->r, &n);
     if (!same && !hold_answer(x, n)) {
         refuse_answer(x);

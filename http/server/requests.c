@@ -132,8 +132,10 @@ static enum MHD_Result requests_begin(struct exchange *x, struct listener *l,
     x->connection->paid = false;
     x->q.method = method;
     find_head(x, target, version);
-    x->q.bound = l->socket.host;
+    listen_near(&l->socket, x->connection->fd, x->bound);
+    x->q.bound = x->bound;
     x->q.names = x->server->names;
+    x->q.own_names = l->socket.loopback ? NULL : x->server->own_names;
     x->q.tls = l->socket.tls;
     x->q.granted = x->connection->scope;
     x->q.uid = x->connection->peer.uid;

@@ -39,7 +39,7 @@ static bool is_trivial(const struct exchange *x)
 bool exchange_takes_turn(struct exchange *x)
 {
     struct server *s = x->server;
-    bool first = x->has_turn || !s->loop_turns.n;
+    bool had = x->has_turn, first = had || !s->loop_turns.n;
     x->has_turn = x->waited_turn = false;
     connection_queue_end(x->connection);
     if (s->stopping)
@@ -49,7 +49,8 @@ bool exchange_takes_turn(struct exchange *x)
         return true;
     struct err err;
     if (exchange_watch_hangup(x, &err) < 0 ||
-        !turns_add(&s->loop_turns, &x->turn, connection_client(x->connection)))
+        !(had ? turns_return : turns_add)(&s->loop_turns, &x->turn,
+                                          connection_client(x->connection)))
         return true; // better now than not at all
     x->waited_turn = true;
     if (!exchange_is_paced(x))

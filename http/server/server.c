@@ -4,10 +4,16 @@
 // connection: it costs memory and nothing else.
 #include "http/server/server.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
 #include "http/server/parts.h"
 
 // The sooner of two waits in milliseconds; < 0: for ever.
@@ -49,12 +55,25 @@ static int server_start(struct server *s, const struct http_config *c, struct er
 {
     if (tls_read(&s->tls, c->tls_certificate, c->tls_key, c->tls_client_ca, err) < 0)
         return -1;
+    struct err why = {0};
+    if (tls_valid_now(&s->tls, &why) < 0) // better than no server at all
+        log_event(LOG_LVL_WARN, "tls.certificate", "problem=\"%s\"", log_quote(why.text).text);
     if (getrandom(&s->salt, sizeof s->salt, 0) != sizeof s->salt)
         return err_sys(err, "no random numbers");
     if (server_jobs_start(s, err) < 0 || listeners_start(s, c, err) < 0)
         return -1;
     loop_set_prepare(s->loop, run_all, s);
     return 0;
+}
+
+int server_doubt(const struct http_config *c, struct err *why)
+{
+    struct tls_files tls = {0};
+    int rc = tls_read(&tls, c->tls_certificate, c->tls_key, c->tls_client_ca, why);
+    if (rc == 0)
+        rc = tls_valid_now(&tls, why);
+    tls_files_free(&tls);
+    return rc;
 }
 
 int server_check(const struct http_config *c, bool insecure_plaintext, struct err *err)
@@ -65,6 +84,16 @@ int server_check(const struct http_config *c, bool insecure_plaintext, struct er
         rc = listeners_check(c, insecure_plaintext, tls.certificate.len > 0, err);
     tls_files_free(&tls);
     return rc;
+}
+
+// "node1.cluster,node1". No page of another site has such a name, unless its owner also names the
+// machine or serves the network's domain. Read once, and DNS is not asked.
+static void find_own_names(struct server *s)
+{
+    char name[HOST_NAME_MAX + 1];
+    if (gethostname(name, sizeof name) < 0 || !str_is_host(name, strlen(name)))
+        return;
+    snprintf(s->own_names, sizeof s->own_names, "%s,%.*s", name, (int)strcspn(name, "."), name);
 }
 
 struct server *server_new(struct loop *loop, const struct http_service *service,
@@ -80,6 +109,7 @@ struct server *server_new(struct loop *loop, const struct http_service *service,
     s->service = service;
     s->access = *access;
     s->names = c->names;
+    find_own_names(s);
     s->connections = c->connections;
     s->hung_up = exchange_leave_queues;
     s->waking_end = &s->waking;

@@ -2,11 +2,13 @@
 // Rows as in the tables of the programs: help and limits stand beside the member.
 #include "http/server/settings.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "core/os/dirs.h"
 #include "core/os/nss.h"
 #include "http/access/certificates.h"
 #include "http/server/server.h"
@@ -19,6 +21,19 @@
 
 static const char *const scopes[] = {"none", "read", "run", "admin", NULL};
 
+// What is no name of a host would never be the Host of a request.
+static int host_names_setting(const char *list, struct err *err)
+{
+    size_t n;
+    for (const char *name; (name = str_list_next(&list, &n));)
+        if (!str_is_host(name, n))
+            return err_set(err, ERR_INVALID, "",
+                           "must be host names with commas between them, without scheme and port: "
+                           "proxy.example,[2001:db8::1]; got \"%.*s\"",
+                           (int)(n < 60 ? n : 60), name);
+    return 0;
+}
+
 static const struct param http_params[] = {
     {.name = "connections",
      .kind = PARAM_INT,
@@ -30,9 +45,12 @@ static const struct param http_params[] = {
              "quarter of them, one remote address three quarters. Half of them can wait for runs. "
              "A connection needs up to 16 KiB of memory and a file descriptor. Thousands need a "
              "higher LimitNOFILE=."},
-    TEXT(host_names, .def = "", .metavar = "LIST",
-         .help = "Host names accepted in requests, such as those of a proxy. localhost, 127.0.0.1, "
-                 "[::1] and the listening address are always accepted."),
+    TEXT(
+        host_names, .check = host_names_setting, .def = "", .metavar = "LIST",
+        .help =
+            "Host names accepted in requests, such as those of a proxy. localhost, 127.0.0.1, "
+            "[::1] and the address that was contacted are always accepted, and beyond loopback the "
+            "machine's host name, in full and its first label."),
     {.name = "anonymous",
      .kind = PARAM_ENUM,
      .offset = offsetof(struct http_settings, anonymous),
@@ -83,6 +101,8 @@ int http_settings_finish(struct http_settings *s, const char *program, const cha
                        "the run directory's path is too long for a socket; name one by --socket");
     if (strcmp(s->socket, "none") == 0)
         s->socket[0] = '\0';
+    else if (dirs_check_absolute("socket", s->socket, err) < 0)
+        return -1;
     if (*s->tls_client_scope && !*s->tls_client_ca)
         return err_set(err, ERR_USAGE, "tls_client_scope",
                        "tls_client_scope needs tls_client_ca, which verifies the certificates");
@@ -131,13 +151,30 @@ static int groups_of(const struct http_settings *s, gid_t *run, gid_t *admin, st
                : find_group("admin_group", s->admin_group, admin, err);
 }
 
-int http_settings_check(const struct http_settings *s, struct err *err)
+// Returns -1.
+static int token_file_failed(struct err *err)
+{
+    snprintf(err->member, sizeof err->member, "token_file");
+    return err_prefix(err, "%s", err->member);
+}
+
+int http_settings_check(const struct http_settings *s, const char *const *made, struct err *err)
 {
     const struct http_config c = http_settings_config(s);
     gid_t run, admin;
+    if (tokens_check(s->token_file, err) < 0)
+        return token_file_failed(err);
+    if (dirs_check_folder("socket", s->socket, made, err) < 0)
+        return -1;
     if (groups_of(s, &run, &admin, err) == 0 && server_check(&c, s->insecure_plaintext, err) == 0)
         return 0;
-    return str_starts(err->text, err->member) ? -1 : err_prefix(err, "%s", err->member);
+    return err_name_member(err);
+}
+
+int http_settings_doubt(const struct http_settings *s, struct err *why)
+{
+    const struct http_config c = http_settings_config(s);
+    return server_doubt(&c, why);
 }
 
 int http_settings_access(const struct http_settings *s, struct access_rules *access,
@@ -152,6 +189,6 @@ int http_settings_access(const struct http_settings *s, struct access_rules *acc
                                     .insecure_anonymous = s->insecure_anonymous};
     access->tokens = tokens_open(s->token_file, err);
     if (!access->tokens)
-        return -1;
+        return token_file_failed(err);
     return groups_of(s, &access->run_group, &access->admin_group, err);
 }

@@ -25,9 +25,12 @@ extern const struct param_table http_settings_table;
 // of tokens is `tokens` in `state_dir`. ERR_USAGE: a path is too long.
 int http_settings_finish(struct http_settings *s, const char *program, const char *state_dir,
                          const char *run_dir, struct err *err);
-// What a start would refuse of the finished settings, but for what only binding shows and for the
-// file of tokens: it belongs to the account of the daemon, and another one may check.
-int http_settings_check(const struct http_settings *s, struct err *err);
+// What a start would refuse of the finished settings, but for what only binding shows. `made` are
+// the directories that a start or systemd makes, with NULL at the end: the socket may be in one
+// that does not exist yet. Errors name the setting, in `member` too.
+int http_settings_check(const struct http_settings *s, const char *const *made, struct err *err);
+// What a start does with and logs, such as certificates that are not valid now. -1 and why.
+int http_settings_doubt(const struct http_settings *s, struct err *why);
 // Borrows the texts of *s.
 struct http_config http_settings_config(const struct http_settings *s);
 // Opens the file of tokens and looks the groups up. access->tokens is the caller's to free, also

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -89,13 +90,23 @@ static int check_loopback(const struct sockaddr_storage *a, const char *host, bo
         host);
 }
 
+// Of a daemon that was killed, a child that had just been forked may have its sockets for a moment.
+static bool in_use_for_long(int *tries)
+{
+    enum { TRIES = 40, EACH_MS = 50 };
+    poll(NULL, 0, EACH_MS);
+    return ++*tries == TRIES;
+}
+
 static int bind_and_listen(int fd, const struct sockaddr *a, socklen_t n, const char *text,
                            struct err *err)
 {
-    if (bind(fd, a, n) < 0)
-        return errno == EADDRINUSE ? err_set(err, ERR_UNAVAILABLE, "listen",
-                                             "%s is in use by another program", text)
-                                   : err_sys(err, "cannot bind to %s", text);
+    for (int tries = 0; bind(fd, a, n) < 0;) {
+        if (errno != EADDRINUSE)
+            return err_sys(err, "cannot bind to %s", text);
+        if (in_use_for_long(&tries))
+            return err_set(err, ERR_UNAVAILABLE, "listen", "%s is in use by another program", text);
+    }
     if (listen(fd, BACKLOG) < 0)
         return err_sys(err, "cannot listen on %s", text);
     return 0;
@@ -163,8 +174,9 @@ int listen_unix(struct listen_socket *out, const char *path, bool open, struct e
     if (listen_check_path(path, err) < 0)
         return -1;
     memcpy(a.sun_path, path, strlen(path));
-    if (is_served(&a))
-        return err_set(err, ERR_UNAVAILABLE, "socket", "%s is in use by another program", path);
+    for (int tries = 0; is_served(&a);)
+        if (in_use_for_long(&tries))
+            return err_set(err, ERR_UNAVAILABLE, "socket", "%s is in use by another program", path);
     unlink(path);
     CLEANUP_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
@@ -189,16 +201,34 @@ static bool has_option(int fd, int option, int value)
     return getsockopt(fd, SOL_SOCKET, option, &got, &n) == 0 && got == value;
 }
 
+static bool host_text(const struct sockaddr_storage *a, char host[LISTEN_HOST_ROOM])
+{
+    const struct in6_addr *v6 = &((const struct sockaddr_in6 *)a)->sin6_addr;
+    bool is_v6 = a->ss_family == AF_INET6, mapped = is_v6 && IN6_IS_ADDR_V4MAPPED(v6);
+    const void *address = mapped  ? (const void *)&v6->s6_addr[12]
+                          : is_v6 ? (const void *)v6
+                                  : &((const struct sockaddr_in *)a)->sin_addr;
+    char ip[INET6_ADDRSTRLEN];
+    if (!inet_ntop(is_v6 && !mapped ? AF_INET6 : AF_INET, address, ip, sizeof ip))
+        return false;
+    snprintf(host, LISTEN_HOST_ROOM, is_v6 && !mapped ? "[%s]" : "%s", ip);
+    return true;
+}
+
+void listen_near(const struct listen_socket *s, int connection, char host[LISTEN_HOST_ROOM])
+{
+    struct sockaddr_storage a = {0};
+    socklen_t n = sizeof a;
+    bool any = strcmp(s->host, "0.0.0.0") == 0 || strcmp(s->host, "[::]") == 0;
+    if (!any || getsockname(connection, (struct sockaddr *)&a, &n) < 0 || !host_text(&a, host))
+        snprintf(host, LISTEN_HOST_ROOM, "%s", s->host);
+}
+
 static int passed_tcp(struct listen_socket *out, const struct sockaddr_storage *a, bool beyond,
                       struct err *err)
 {
-    char ip[INET6_ADDRSTRLEN];
-    bool v6 = a->ss_family == AF_INET6;
-    const void *address = v6 ? (const void *)&((const struct sockaddr_in6 *)a)->sin6_addr
-                             : (const void *)&((const struct sockaddr_in *)a)->sin_addr;
-    if (!inet_ntop(a->ss_family, address, ip, sizeof ip))
+    if (!host_text(a, out->host))
         return err_sys(err, "cannot write the address of a socket");
-    snprintf(out->host, sizeof out->host, v6 ? "[%s]" : "%s", ip);
     snprintf(out->text, sizeof out->text, "%s:%u", out->host, port_of(a));
     out->loopback = listen_is_loopback(a);
     return check_loopback(a, out->host, beyond, err);

@@ -7,16 +7,18 @@
 
 #include "base/err.h"
 
+enum { LISTEN_HOST_ROOM = 56 };
+
 struct listen_socket {
-    int fd;         // owned
-    char text[112]; // "127.0.0.1:7780", with the real port; of a unix socket its path
-    char host[56];  // "127.0.0.1", "[::1]": as in a Host header
+    int fd;                      // owned
+    char text[112];              // "127.0.0.1:7780", with the real port; of a unix socket its path
+    char host[LISTEN_HOST_ROOM]; // "127.0.0.1", "[::1]": as in a Host header
     bool loopback, tls;
 };
 
 struct listen_address {
     struct sockaddr_storage a;
-    char host[56];
+    char host[LISTEN_HOST_ROOM];
     bool tls;
 };
 
@@ -32,3 +34,6 @@ int listen_unix(struct listen_socket *out, const char *path, bool open, struct e
 // taken over. A unix socket has no host, and its path in `text`. ERR_INVALID: it is no listening
 // stream socket, or beyond loopback without `beyond`; it is the caller's then.
 int listen_passed(struct listen_socket *out, int fd, bool beyond, struct err *err);
+// The address at which a connection came in, as in a Host header: of a socket that listens on all
+// addresses, one of them. Another socket's is its own.
+void listen_near(const struct listen_socket *s, int connection, char host[LISTEN_HOST_ROOM]);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 enum { PEM_MAX = 1 << 20 }; // the certificates of every public authority have 220 KiB
 
@@ -49,8 +50,8 @@ static int read_files(struct tls_files *t, const struct tls_names *names, const 
 {
     enum { OTHERS = 07 };
     if (!*certificate != !*key)
-        return err_set(err, ERR_INVALID, names->certificate, "%s and %s belong together",
-                       names->certificate, names->key);
+        return err_set(err, ERR_INVALID, *key ? names->key : names->certificate,
+                       "%s and %s belong together", names->certificate, names->key);
     if (read_pem(&t->certificate, certificate, names->certificate, 0, err) < 0 ||
         read_pem(&t->key, key, names->key, OTHERS, err) < 0)
         return -1;
@@ -79,6 +80,44 @@ static int files_fit(const struct tls_files *t, const struct tls_names *names, s
     return 0;
 }
 
+static int certificate_valid_now(gnutls_x509_crt_t certificate, const char *member, struct err *err)
+{
+    const int64_t now = clock_wall_ms(),
+                  from = (int64_t)gnutls_x509_crt_get_activation_time(certificate) * 1000,
+                  until = (int64_t)gnutls_x509_crt_get_expiration_time(certificate) * 1000;
+    char time[32];
+    if (now >= from && now <= until)
+        return 0;
+    clock_rfc3339(now < from ? from : until, time);
+    return err_set(err, ERR_INVALID, member,
+                   now < from ? "%s: is valid from %.19sZ on; the clock or the file is wrong"
+                              : "%s: expired at %.19sZ; renew it",
+                   member, time);
+}
+
+// Each of the chain.
+static int chain_valid_now(const struct buf *chain, const char *member, struct err *err)
+{
+    const gnutls_datum_t pem = datum_of(chain);
+    gnutls_x509_crt_t *list = NULL;
+    unsigned n = 0;
+    int rc = 0;
+    if (!pem.size || gnutls_x509_crt_list_import2(&list, &n, &pem, GNUTLS_X509_FMT_PEM, 0) < 0)
+        return 0; // files_fit() has said so
+    for (unsigned i = 0; i < n; i++) {
+        if (rc == 0)
+            rc = certificate_valid_now(list[i], member, err);
+        gnutls_x509_crt_deinit(list[i]);
+    }
+    gnutls_free(list);
+    return rc;
+}
+
+int tls_valid_now(const struct tls_files *t, struct err *err)
+{
+    return chain_valid_now(&t->certificate, server_names.certificate, err);
+}
+
 int tls_read(struct tls_files *t, const char *certificate, const char *key, const char *client_ca,
              struct err *err)
 {
@@ -90,12 +129,14 @@ int tls_read(struct tls_files *t, const char *certificate, const char *key, cons
 }
 
 int tls_client_check(const struct tls_names *names, const char *certificate, const char *key,
-                     const char *ca, struct err *err)
+                     const char *ca, bool now, struct err *err)
 {
     struct tls_files t = {0};
     int rc = read_files(&t, names, certificate, key, ca, err);
     if (rc == 0)
         rc = files_fit(&t, names, err);
+    if (rc == 0 && now)
+        rc = chain_valid_now(&t.certificate, names->certificate, err);
     tls_files_free(&t);
     return rc;
 }

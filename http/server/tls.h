@@ -14,13 +14,17 @@ struct tls_files { // in PEM; empty: not given
 // that everybody may read, or what is no PEM file.
 int tls_read(struct tls_files *t, const char *certificate, const char *key, const char *client_ca,
              struct err *err);
+// ERR_INVALID: a certificate of the chain has expired, or is not valid yet. A server starts
+// with it, and its clients refuse it.
+int tls_valid_now(const struct tls_files *t, struct err *err);
 // The settings whose values are the paths, for errors.
 struct tls_names {
     const char *certificate, *key, *ca;
 };
-// Of a client: the certificate that it shows, and whose servers it trusts. Errors as tls_read.
+// Of a client: the certificate that it shows, and whose servers it trusts. Errors as tls_read, and
+// with `now` as tls_valid_now.
 int tls_client_check(const struct tls_names *names, const char *certificate, const char *key,
-                     const char *ca, struct err *err);
+                     const char *ca, bool now, struct err *err);
 void tls_files_free(struct tls_files *t);
 // The client of this gnutls session has shown a certificate of one whom we trust.
 bool tls_is_known(void *session);

@@ -16,6 +16,7 @@ void turns_init(struct turns *all)
 {
     TAILQ_INIT(&all->clients);
     all->n = 0;
+    all->added = 0;
 }
 
 static struct turn_client *turns_find(const struct turns *all, uint64_t key)
@@ -39,21 +40,49 @@ struct turn *turns_oldest(const struct turns *all, uint64_t client)
     return c ? TAILQ_FIRST(&c->waiting) : NULL;
 }
 
-bool turns_add(struct turns *all, struct turn *t, uint64_t client)
+static struct turn_client *turns_find_or_add(struct turns *all, uint64_t key)
 {
-    struct turn_client *c = turns_find(all, client);
-    if (!c) {
-        c = calloc(1, sizeof *c);
-        if (!c)
-            return false;
-        c->key = client;
-        TAILQ_INIT(&c->waiting);
-        TAILQ_INSERT_TAIL(&all->clients, c, entry);
-    }
-    TAILQ_INSERT_TAIL(&c->waiting, t, entry);
+    struct turn_client *c = turns_find(all, key);
+    if (c || !(c = calloc(1, sizeof *c)))
+        return c;
+    c->key = key;
+    TAILQ_INIT(&c->waiting);
+    TAILQ_INSERT_TAIL(&all->clients, c, entry);
+    return c;
+}
+
+static void turn_waits(struct turns *all, struct turn *t, struct turn_client *c)
+{
     t->client = c;
     c->n++;
     all->n++;
+}
+
+bool turns_add(struct turns *all, struct turn *t, uint64_t client)
+{
+    struct turn_client *c = turns_find_or_add(all, client);
+    if (!c)
+        return false;
+    t->number = ++all->added;
+    TAILQ_INSERT_TAIL(&c->waiting, t, entry);
+    turn_waits(all, t, c);
+    return true;
+}
+
+bool turns_return(struct turns *all, struct turn *t, uint64_t client)
+{
+    struct turn_client *c = turns_find_or_add(all, client);
+    struct turn *later;
+    if (!c)
+        return false;
+    TAILQ_FOREACH(later, &c->waiting, entry)
+    if (later->number > t->number)
+        break;
+    if (later)
+        TAILQ_INSERT_BEFORE(later, t, entry);
+    else
+        TAILQ_INSERT_TAIL(&c->waiting, t, entry);
+    turn_waits(all, t, c);
     return true;
 }
 

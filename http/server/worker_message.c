@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,7 +17,6 @@
 // What else a client says of itself changes no answer.
 static const char *const headers_sent[] = {"Accept", "Content-Type"};
 static const char coding_header[] = "Accept-Encoding";
-enum { HEADERS_SENT = COUNT_OF(headers_sent) + 1 };
 
 static void worker_message_add_text(struct buf *out, const char *text)
 {
@@ -28,11 +28,11 @@ static int worker_message_add_headers(struct buf *out, const struct request *q)
 {
     int n = 0;
     for (size_t i = 0; i < COUNT_OF(headers_sent); i++) {
-        const char *value = request_header(q, headers_sent[i]);
-        if (!value)
+        if (!request_header(q, headers_sent[i]))
             continue;
         worker_message_add_text(out, headers_sent[i]);
-        worker_message_add_text(out, value);
+        request_header_list(q, headers_sent[i], out);
+        buf_char(out, '\0');
         n++;
     }
     if (!q->service->gzip || !request_prefers_gzip(q))
@@ -45,8 +45,11 @@ static int worker_message_add_headers(struct buf *out, const struct request *q)
 int worker_question_write(const struct request *q, int kind, int64_t version, struct buf *out,
                           size_t *text, struct err *err)
 {
-    struct worker_question head = {
-        .kind = kind, .version = version, .granted = q->granted, .n_query = q->n_query};
+    struct worker_question head = {.kind = kind,
+                                   .version = version,
+                                   .granted = q->granted,
+                                   .hint = q->hint,
+                                   .n_query = q->n_query};
     memcpy(head.id, q->id, sizeof head.id);
     buf_add(out, &head, sizeof head);
     worker_message_add_text(out, q->method);
@@ -93,13 +96,14 @@ int worker_question_read(const char *packet, size_t n, struct worker_question *h
         return err_set(err, ERR_INTERNAL, "", "the question is too short");
     memcpy(head, packet, sizeof *head);
     if (head->n_query < 0 || head->n_query > HTTP_QUERY_MAX || head->n_headers < 0 ||
-        head->n_headers > HEADERS_SENT)
+        head->n_headers > HTTP_HEADERS_MAX)
         return err_set(err, ERR_INTERNAL, "", "the question is invalid");
     q->method = next_text(&at, end);
     q->path = next_text(&at, end);
     q->n_query = head->n_query;
     q->n_headers = head->n_headers;
     q->granted = head->granted;
+    q->hint = head->hint;
     memcpy(q->id, head->id, sizeof q->id);
     if (!q->path || !read_pairs(&at, end, q->n_query, q->query) ||
         !read_pairs(&at, end, q->n_headers, q->headers))

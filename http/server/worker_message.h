@@ -16,6 +16,7 @@ struct worker_question {
     int kind;        // number of a struct job_kind; 0: make the reply
     int64_t version; // of the data
     enum scope granted;
+    int hint;
     char id[20];
     int n_query, n_headers;
     size_t text_bytes;

@@ -87,7 +87,7 @@ def test_it_collects_from_the_daemon_of_this_machine():
     probe(*QUICK)
     status = await_collected(1)
     assert status["nodes"] == 1 and not status["sources_problem"], status
-    assert show("StatusText", UNIT) == "Collecting from 1 nodes", show("StatusText", UNIT)
+    assert show("StatusText", UNIT) == "Collecting from 1 node", show("StatusText", UNIT)
     assert get("/v1/fleet/nodes")["nodes"][0]["node"] == name
     assert get("/readyz") is not None
 

@@ -11,15 +11,17 @@ nothing, so what it shall do is chosen by
  2. else the name it was started by: "fake_bench-NAME" (a link is enough);
  3. else "good".
 
-Without MPI (--np=N) one process speaks for all ranks. Of c2c it knows one definition of listed pairs, without
-single lines. A good run: rank 0 writes hello, the matrices that --mode asks for (sizes from --size), progress,
-cells, ranks, end. Cell (row, col) of "concurrent" has the median 10 + row + 10 * col, of "serial" half
+Without MPI (--np=N) one process speaks for all ranks. It knows latency, matrix and c2c. Of c2c it knows one definition
+of listed pairs, or of all pairs (the first --pairs-most of them, row by row), without single lines; of matrix all
+--targets, or --pairs-most cells in which each rank and target has one. A good run: rank 0 writes hello, the matrices
+that --mode asks for (sizes from --size), progress, cells, ranks, end. Cell (row, col) of "concurrent" has the median 10 + row + 10 * col, of "serial" half
 of it, 11 samples. The placement it reports is that of --bind.
 
 NAME               what it does instead
 good               see above; prints "fake bench: rank R of N" on stdout, each rank
 slow [S]           waits S seconds (0.05) before each cell
 held               waits before each cell until a file "fake_bench.go" is beside that of the behaviour
+short-limit        the same, after a condition says that the time limit has no room
 hang               says hello, one progress, then nothing, for ever (all ranks)
 hang-hard          the same, deaf to SIGTERM, with two children in sessions of their own, deaf too
 orphan             a good run that leaves such a child behind
@@ -60,6 +62,9 @@ throttled F        the same, and the clock is 4/F GHz
 clock GHZ          a good run at this clock
 slow-core GHZ      rank 0 had this clock, the others 4 GHz
 off-cpu SHARE      rank 0 was off its CPU for this share of its time
+fewer-pairs N      says that a budget has room for N pairs only, and measures the first N
+uncounted-pairs N  measures N pairs, and says so of none
+late-pairs N       says it behind the first matrix
 disturbed N        a good run with N disturbed samples a cell
 half               a good run with half of rank 0's pages elsewhere
 noise              a good run that prints NUL, escape sequences and invalid UTF-8
@@ -73,6 +78,7 @@ import sys
 
 LINE_BYTES = 64
 PAIR_BITS = 16  # axis_pair()
+SHORT_LIMIT = "8 repetitions of all pairs take about 99 s, and the time limit has room for 9 s"
 
 
 def options(argv):
@@ -131,17 +137,51 @@ def listed_pairs(text):
     return [int(first) << PAIR_BITS | int(second) for first, _, second in (pair.partition("-") for pair in text.split(","))]
 
 
+def ids(text):
+    """[0, 1, 2, 5] of "0-2,5"."""
+    ends = [part.partition("-") for part in text.split(",")]
+    return [n for first, _, last in ends for n in range(int(first), int(last or first) + 1)]
+
+
+def spread_cells(rows, columns, most):
+    """So many cells along diagonals, with one of each row and column first."""
+    return [(k % rows, (k % rows + k // rows) % columns) for k in range(most or rows * columns)]
+
+
+# Of each benchmark: method, quantity of its matrices, axis of their columns.
+BENCHMARKS = {"latency": ("prp4-v2", "latency", {"name": "working_set", "unit": "bytes"}),
+              "matrix": ("prp4-v2", "latency", {"name": "target", "unit": ""}),
+              "c2c": ("c2c-v2", "round_trip", {"name": "message", "unit": "bytes"})}
+
+
 class Fake:
     def __init__(self):
         self.name, self.argument = behaviour()
         self.o = options(sys.argv[1:])
         self.rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", "0"))
         self.ranks = int(os.environ.get("OMPI_COMM_WORLD_SIZE", self.o.get("np", "1")))
-        self.pairs = listed_pairs(self.o["pairs"]) if "c2c" in sys.argv else []
-        self.columns = [LINE_BYTES] if self.pairs else sizes(self.o["size"])
+        self.benchmark = next(iter(b for b in BENCHMARKS if b in sys.argv[1:]), "latency")
+        self.pairs, self.all_pairs, self.every = [], [], self.o.get("pairs") == "all"
+        self.columns = self.choose_cells(int(self.o.get("pairs-most", "0")))
+        if self.name in ("fewer-pairs", "uncounted-pairs"):
+            self.all_pairs = self.all_pairs[:int(self.argument)]
         self.rows = len(self.pairs) or self.ranks
         self.out = None
         self.cells = 0
+
+    def choose_cells(self, most):
+        """The values of columns. Of all pairs those that are measured are kept: no others have a value."""
+        if self.benchmark == "latency":
+            return sizes(self.o["size"])
+        if self.benchmark == "matrix":
+            targets = ids(self.o["targets"])
+            self.all_pairs = spread_cells(self.ranks, len(targets), most)
+            return targets
+        if not self.every:
+            self.pairs = listed_pairs(self.o["pairs"])
+            return [LINE_BYTES]
+        self.all_pairs = [(a, b) for a in range(self.ranks) for b in range(a + 1, self.ranks)][:most or None]
+        return list(range(self.ranks))
 
     def record(self, rec, **members):
         self.out.write(json.dumps({"rec": rec, **members}) + "\n")
@@ -150,17 +190,18 @@ class Fake:
     def hello(self):
         self.record("hello", version=999 if self.name == "wrong-version" else 1,
                     nonce="0" * 32 if self.name == "bad-nonce" else self.o["nonce"],
-                    benchmark="bandwidth" if self.name == "wrong-benchmark" else "c2c" if self.pairs else "latency",
-                    method="c2c-v2" if self.pairs else "prp4-v2", launcher="processes" if "np" in self.o else "mpi",
+                    benchmark="bandwidth" if self.name == "wrong-benchmark" else self.benchmark,
+                    method=BENCHMARKS[self.benchmark][0], launcher="processes" if "np" in self.o else "mpi",
                     ranks=self.ranks + (self.name == "wrong-ranks"), line_bytes=64)
 
     def matrix(self, name):
         columns = self.columns + ([self.columns[-1] * 2] if self.name == "wrong-shape" else [])
+        _, quantity, axis = BENCHMARKS[self.benchmark]
         rows = {"name": "pair", "values": self.pairs} if self.pairs else {"name": "rank", "values": list(range(self.ranks))}
         self.record("matrix", name="other" if self.name == "unasked-matrix" else name,
-                    quantity="round_trip" if self.pairs else "latency", unit="us" if self.name == "wrong-unit" else "ns",
+                    quantity=quantity, unit="us" if self.name == "wrong-unit" else "ns",
                     rows={"unit": "", **rows},
-                    cols={"name": "message" if self.pairs else "working_set", "unit": "bytes", "values": columns})
+                    cols={**({"name": "rank", "unit": ""} if self.every else axis), "values": columns})
 
     def progress(self, done=0):
         self.record("progress", phase="measure", done=done, total=self.rows * len(self.columns),
@@ -191,7 +232,7 @@ class Fake:
                     mem_method="move_pages", pages_wanted="thp", pages_got="thp", huge_share=1,
                     seed=1 + rank, migrations=0, arena_bytes=1 << 20, address="0x7f0000000000",
                     off_cpu_share=float(self.argument) if self.name == "off-cpu" and rank == 0 else 0.001,
-                    clock_ghz=self.clock(rank),
+                    clock_ghz=self.clock(rank), load_cycles=5,
                     nodes=[{"node": node + wrong, "pages": 256}])
 
     def all_cells(self, names):
@@ -199,9 +240,11 @@ class Fake:
         for name in names:
             for row in range(self.rows):
                 for col in range(len(self.columns)):
+                    if self.all_pairs and (row, col) not in self.all_pairs:
+                        continue
                     if self.name == "slow":
                         select.select([], [], [], float(self.argument or "0.05"))
-                    while self.name == "held" and not os.path.exists(beside("fake_bench.go")):
+                    while self.name in ("held", "short-limit") and not os.path.exists(beside("fake_bench.go")):
                         select.select([], [], [], 0.02)
                     last = (row, col) == (self.rows - 1, len(self.columns) - 1)
                     if not (last and self.name == "missing-cell"):
@@ -241,6 +284,8 @@ class Fake:
             self.matrix(first)
         elif self.name == "second-hello":
             self.hello()
+        elif self.name == "late-pairs":
+            self.record("pairs", most=int(self.argument))
         elif self.name == "text":
             self.out.write("all is well\n")
         elif self.name == "exit":
@@ -260,6 +305,11 @@ class Fake:
                 raw.write(chunk.randbytes(4096))
             raw.flush()
 
+    def matrices(self):
+        if self.benchmark != "latency":
+            return [self.o["definition"] if self.benchmark == "c2c" else "idle"]
+        return ["concurrent", "serial"] if self.o["mode"] == "both" else [self.o["mode"]]
+
     def measure(self):
         self.out = open(self.o["channel"], "w", encoding="utf-8")
         if self.name == "early-end":
@@ -272,9 +322,14 @@ class Fake:
         self.progress()
         if self.name in ("hang", "hang-hard"):
             wait_for_ever()
-        names = [self.o["definition"]] if self.pairs else ["concurrent", "serial"] if self.o["mode"] == "both" else [self.o["mode"]]
+        if self.name == "fewer-pairs":
+            self.record("pairs", most=int(self.argument))
+        names = self.matrices()
         for name in names:
             self.matrix(name)
+        if self.name == "short-limit":
+            self.record("condition", kind="time_limit", severity="warning", rank=None, text=SHORT_LIMIT)
+            self.progress()
         self.in_the_middle(names[0])
         self.all_cells(names)
         self.all_ranks()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ports of servers that a test starts again, or of others' servers that cannot be asked for one."""
+import contextlib
 import pathlib
 import random
 import socket
@@ -9,12 +10,25 @@ import socket
 OUTGOING = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
 
 
+TAKEN = []
+
+
+def take(port):
+    """No other test is given the port while this process lives, though nothing may listen on it yet: each has a name of its own
+    among the kernel's abstract sockets."""
+    name = socket.socket(socket.AF_UNIX)
+    try:
+        name.bind(f"\0numaprobe-tests-port-{port}")
+    except OSError:
+        name.close()
+        raise
+    TAKEN.append(name)
+
+
 def free_port():
-    """A TCP port of 127.0.0.1 that nobody listens on, and that no outgoing connection is given."""
+    """A TCP port of 127.0.0.1 that nobody listens on, that no other test has, and that no outgoing connection is given."""
     while True:
-        with socket.socket() as s:
-            try:
-                s.bind(("127.0.0.1", random.randrange(10000, OUTGOING) if OUTGOING > 11000 else 0))
-            except OSError:
-                continue
+        with contextlib.suppress(OSError), socket.socket() as s:
+            s.bind(("127.0.0.1", random.randrange(10000, OUTGOING) if OUTGOING > 11000 else 0))
+            take(s.getsockname()[1])
             return s.getsockname()[1]

@@ -43,7 +43,7 @@ def test_the_slow_node_is_found_and_why(tmp_path):
 def test_nodes_that_do_wrong_are_named_and_no_other_is_lost(tmp_path):
     faults = {"node007": ("refuses", "connection refused"), "node008": ("garbage", "not HTTP"),
               "node009": ("cut", "ended before"), "node010": ("name", "another node responds"),
-              "node011": ("text", "host name"), "node012": ("json", ""), "node014": ("older", "too old"),
+              "node011": ("text", "a node name has"), "node012": ("json", ""), "node014": ("older", "too old"),
               "node015": ("unavailable", "is starting")}
     script = ";".join(f"{node} {fault}" for node, (fault, _) in faults.items()) + ";node016 clock;node017 newer;node018 gaps"
     with virtual(tmp_path, 100, "--bad=0", f"--faults={script}") as (options, _):

@@ -9,8 +9,6 @@
 #include "fetch/fetch.h"
 #include "tests/fuzz/fuzz.h"
 
-const struct fetch_limits fetch_defaults = {.body_max = FETCH_BODY_MAX, .total_ms = FETCH_TOTAL_MS};
-
 struct fake_call {
     struct fetch_request q;
     fetch_done *fn;

@@ -48,6 +48,10 @@ void fuzz_feed_begin(const char *dir), fuzz_feed(const uint8_t *data, size_t siz
 void fuzz_summary(const uint8_t *data, size_t size);
 void fuzz_topology(const uint8_t *data, size_t size);
 void fuzz_readings_begin(const char *dir), fuzz_readings(const uint8_t *data, size_t size);
+void fuzz_fleet_config(const uint8_t *data, size_t size);
+void fuzz_groups_begin(const char *dir), fuzz_groups(const uint8_t *data, size_t size);
+void fuzz_facts(const uint8_t *data, size_t size);
+void fuzz_reference(const uint8_t *data, size_t size);
 void fuzz_nodeset(const uint8_t *data, size_t size);
 void fuzz_sd(const uint8_t *data, size_t size);
 void fuzz_srv(const uint8_t *data, size_t size);

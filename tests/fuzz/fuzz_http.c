@@ -35,19 +35,32 @@ static void check_through(const struct request *q)
     fuzz_hold(!request_header(q, "Content-Length") || !request_header(q, "Transfer-Encoding"));
 }
 
+static void check_accept(const struct request *q)
+{
+    static const char *const types[] = {"application/json", "text/csv", "text/plain"};
+    struct err err = {0};
+    int form = request_accepts(q, types, 3);
+    fuzz_hold(form >= -1 && form < 3 && (form == 0 || request_header(q, "Accept")));
+    fuzz_hold(request_accept_one(q, types, 3, &err) == form);
+    fuzz_hold(form >= 0 || err.code == ERR_NOT_ACCEPTABLE);
+}
+
 static void parse_values(const struct request *q)
 {
     struct err err = {0};
-    int64_t n = 0, wait = 0;
+    int64_t n = 0, wait = 0, since = 0, until = 0;
     bool yes;
     if (request_wait_s(q, &wait, &err) == 0)
         fuzz_hold(wait >= 0 && wait <= HTTP_WAIT_MAX_S);
     if (request_query_int(q, "limit", 1, 200, &n, &err) == 0 && request_query(q, "limit"))
         fuzz_hold(n >= 1 && n <= 200);
-    request_query_time(q, "since", &n, &err);
+    if (request_query_stretch(q, &since, &until, &err) == 0 && request_query(q, "until"))
+        fuzz_hold(since < until);
     request_query_bool(q, "dry_run", &yes, &err);
     request_prefers_gzip(q);
-    reply_matches(request_header(q, "If-None-Match"), "\"0123456789abcdef\"");
+    CLEANUP_BUF struct buf known = BUF_INIT;
+    request_header_list(q, "If-None-Match", &known);
+    reply_matches(buf_text(&known), "\"0123456789abcdef\"");
 }
 
 static void check_all(struct request *q)
@@ -56,7 +69,8 @@ static void check_all(struct request *q)
     struct route_args args = {0};
     const char *allow = NULL;
     q->bound = "127.0.0.1";
-    q->names = "node1,probe.example";
+    q->names = request_header(q, "Names") ? request_header(q, "Names") : "node1,probe.example";
+    check_accept(q);
     if (check_framing(q, &err) < 0 || request_split(q, &err) < 0) {
         check_error(&err);
         return;

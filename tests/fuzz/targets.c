@@ -28,6 +28,10 @@ const struct fuzz_target fuzz_targets[] = {
     {"nodeset", NULL, fuzz_nodeset, true, 5000},
     {"sd", NULL, fuzz_sd, true, 5000},
     {"srv", NULL, fuzz_srv, true, 20000},
+    {"fleet_config", fuzz_config_begin, fuzz_fleet_config, true, 5000},
+    {"groups", fuzz_groups_begin, fuzz_groups, true, 5000},
+    {"facts", NULL, fuzz_facts, true, 20000},
+    {"reference", NULL, fuzz_reference, true, 10000},
     {"readings", fuzz_readings_begin, fuzz_readings, false, 1000},
     {0},
 };

@@ -2,7 +2,7 @@
 """SIGKILL of the collector, of the process that stores, of the one that reads, and of PostgreSQL, in turn and under load, while
 5 % of the nodes' responses are cut. At the end the store has what the nodes have: nothing lost, nothing twice.
 
-NUMAPROBE_KILLS: how many, on each engine (20). NUMAPROBE_SEED repeats which nodes measure.
+NUMAPROBE_KILLS: how many, on each engine (100). NUMAPROBE_SEED repeats which nodes measure.
 """
 import contextlib
 import http.client
@@ -24,7 +24,7 @@ sys.path.insert(0, str(HERE.parent / "system"))
 from postgresql import make_postgresql  # noqa: E402, F401
 from test_fleetd import collect, read_again  # noqa: E402, F401
 
-KILLS = count("NUMAPROBE_KILLS", 20)
+KILLS = count("NUMAPROBE_KILLS", 100)
 NODES, RUNS, MORE = 60, 40, 30  # MORE: new runs between two kills
 LOST = (OSError, http.client.HTTPException, urllib.error.URLError)
 
@@ -118,6 +118,7 @@ def test_nothing_is_lost_and_nothing_is_there_twice(request, collect, tell, engi
         before = c.status()["runs_stored"]
         truth.measure()
         until(lambda: c.status()["runs_stored"] > before)
+        c.wait_cleared()
         truth.measure()
         kill(c, server)
         killed += 1

@@ -209,6 +209,19 @@ def denied_calls(files):
     return wrong
 
 
+def log_values(files):
+    """A text between quotes of the log could end them, unless log_quote() made it. Literals of a format are as they are."""
+    wrong = []
+    for path, text in in_rooms(files).items():
+        for call in re.finditer(r"\blog_event\((?:\"(?:\\.|[^\"\\])*\"|[^\";])*;", text):
+            formats = "".join(re.findall(r'"((?:\\.|[^"\\])*)"', call[0]))
+            texts = sum(len(re.findall(r"%[^a-z%]*s", value)) for value in formats.split('\\"')[1::2])
+            if texts > call[0].count("log_quote("):
+                line = text.count("\n", 0, call.start()) + 1
+                wrong.append(f"{path}:{line}: log_event() has a text between quotes without log_quote()")
+    return wrong
+
+
 def function_sizes(text):
     """[(name, first line, lines)] of clang-formatted C: a body opens and closes in column 0."""
     sizes = []
@@ -615,7 +628,7 @@ def declared_defined(files):
 
 
 RULES = [include_directions, inner_directions, module_circles, include_roots, own_header, opening, declared_defined, static_names,
-         one_door, denied_calls, function_lines, licence_headers, white_space, forbidden_words, dockerfile, dockerignore,
+         one_door, denied_calls, log_values, function_lines, licence_headers, white_space, forbidden_words, dockerfile, dockerignore,
          routes_documented, installed_links, package_versions, threats_have_tests, tests_are_run, tests_are_patient,
          web_files_listed, vendored_unchanged]
 

@@ -134,6 +134,10 @@ BAD = {
         ("a sleep in the daemon", {"core/a.c": "    usleep (3);\n"}),
         ("a clock in a pure room", {"analysis/a.c": "t = time(NULL);\n"}),
     ],
+    rules.log_values: [
+        ("a value that may end its quotes", {"core/a.c": 'log_event(LOG, "x", "n=%s why=\\"%s\\"", n, why);\n'}),
+        ("one of two", {"fleet/a.c": 'log_event(LOG, "x",\n  "a=\\"in %s\\" b=\\"%s\\"", log_quote(a).text, b);\n'}),
+    ],
     rules.function_lines: [("82 lines", {"core/a.c": LONG}),
                            ("a median of 22", {"core/a.c": MIDDLING})],
     rules.licence_headers: [("no licence", {"core/a.c": "int x;\n"}),

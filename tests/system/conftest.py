@@ -23,7 +23,9 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FAKE_BENCH = ROOT / "tests" / "fakes" / "fake_bench.py"
 sys.path.insert(0, str(FAKE_BENCH.parent))
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # below nohup all programs here would ignore it
+# What the tests' shell ignores, all programs here would ignore: below nohup, and in its background.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 SANITIZER = r"(Address|Leak|Thread|Memory)Sanitizer:|: runtime error: "
 # Seconds. It ends what hangs and measures nothing: a sanitizer build beside twenty other programs takes a minute for what
 # takes a second elsewhere.
@@ -48,6 +50,13 @@ def until(what, timeout=PATIENCE):
         assert time.monotonic() < end, "it did not happen in time"
         select.select([], [], [], 0.02)
     return found
+
+
+def replace_text(path, text):
+    """In one step: who reads the file meanwhile finds the text before or this one, and no part of either."""
+    other = path.with_name(f"{path.name}.next")
+    other.write_text(text)
+    other.rename(path)
 
 
 def without_fault(log):
@@ -286,9 +295,9 @@ def make_daemon(numaprobed, tmp_path_factory):
     """make_daemon(env={...}, args=[...]) starts one; all are stopped at the end."""
     started = []
 
-    def make(env=None, args=(), home=None):
+    def make(env=None, args=(), home=None, program=numaprobed):
         home = home or tmp_path_factory.mktemp("numaprobed")
-        daemon = Daemon(numaprobed, home, env, args)
+        daemon = Daemon(program, home, env, args)
         started.append(daemon)
         return daemon.start()
 

@@ -14,6 +14,8 @@
         page.text()                                     # what a reader sees
         page.axe()                                      # ["rule: element", ...]: violations; skips without build/axe
         page.overflow()                                 # pixels by which the page is wider than its window
+        page.unsigned()                                 # [element, ...] that scroll sideways, and nothing says so
+        page.rows_of_tabs()                             # rows that the navigation takes
         page.screenshot(path)                           # the whole page as PNG
         page.requests                                   # {address: bytes over the wire}
         page.check()                                    # fails on an exception, or a violation of the page's policy
@@ -238,6 +240,14 @@ class Page:
 
     def overflow(self):
         return max(0, self.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+    def unsigned(self):
+        return self.evaluate("""[...document.querySelectorAll('*')].filter((e) => { const s = getComputedStyle(e);
+            return e.scrollWidth > e.clientWidth && /auto|scroll/.test(s.overflowX) && !/local/.test(s.backgroundAttachment); })
+            .map((e) => e.outerHTML.slice(0, 120))""")
+
+    def rows_of_tabs(self):
+        return self.evaluate("new Set([...document.querySelectorAll('nav a')].map((a) => a.getBoundingClientRect().top)).size")
 
     def axe(self):
         if not AXE:

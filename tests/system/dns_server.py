@@ -19,7 +19,8 @@ def respond(query):
     first = query[13:13 + query[12]]
     question = query[12:end + 5]
     records = {b"_numaprobe": [srv("n1.example", 7780), srv("n2.example", 7781), srv("n3.other", 7780)],
-               b"_empty": [srv("", 0)], b"_broken": [b"\xc0\x0c" + struct.pack(">HHIH", 33, 1, 60, 500) + b"\0" * 10]}
+               b"_empty": [srv("", 0)], b"_evil": [srv("n\x1b[2J.example", 7780)],
+               b"_long": [srv("n" * 60 + ".more.other", 7780)], b"_port": [srv("n1.example", 0)], b"_broken": [b"\xc0\x0c" + struct.pack(">HHIH", 33, 1, 60, 500) + b"\0" * 10]}
     code = 2 if first == b"_fails" else 0 if first in records else 3
     answers = records.get(first, [])
     return query[:2] + struct.pack(">HHHHH", 0x8180 | code, 1, len(answers), 0, 0) + question + b"".join(answers)

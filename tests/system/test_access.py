@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may do what: by account, by token, as anybody; and what is refused to stand open."""
 import contextlib
+import http.client
 import json
 import os
 import re
@@ -151,15 +152,16 @@ def test_a_file_that_others_may_read_opens_nothing(make_daemon):
     assert daemon.request("POST", "/v1/runs", {}, bearer(token)).status == 422, "tokens outlive a restart"
 
 
-def refused(numaprobed, home, *args, checked=True):
-    """What the daemon says when it does not start. --check-config says the same, but of the file of tokens."""
+def refused(numaprobed, home, *args):
+    """What the daemon says when it does not start. --check-config says the same."""
     words = [str(numaprobed), "--config=/dev/null", "--listen=127.0.0.1:0", f"--state-dir={home}/state", f"--run-dir={home}/run", *args]
     done, check = (subprocess.run([*words, *more], capture_output=True, text=True, timeout=PATIENCE,
                                   env={"PATH": os.environ["PATH"], "HOME": str(home)}) for more in ([], ["--check-config"]))
     assert done.returncode != 0
-    assert check.returncode == (2 if checked else 0), check.stderr
-    assert check.stderr.strip().rpartition(": ")[2] in done.stderr, (check.stderr, done.stderr)
-    return done.stderr
+    assert check.returncode == 2, check.stderr
+    plain = done.stderr.replace('\\"', '"')  # in the log a quote has a backslash
+    assert check.stderr.strip().rpartition(": ")[2] in plain, (check.stderr, done.stderr)
+    return plain
 
 
 def test_a_token_of_two_lines_is_of_the_larger_scope(make_daemon):
@@ -178,22 +180,22 @@ def test_a_token_file_that_cannot_be_trusted(numaprobed, tmp_path):
     option = f"--token-file={path}"
     path.write_text("")
     path.chmod(0o644)
-    assert "chmod 0600" in refused(numaprobed, tmp_path, option, checked=False)
+    assert "chmod 0600" in refused(numaprobed, tmp_path, option)
     path.chmod(0o600)
     path.write_text("x root 00 2026-01-01T00:00:00Z\n")
-    assert "tokens:1" in refused(numaprobed, tmp_path, option, checked=False)
+    assert "tokens:1" in refused(numaprobed, tmp_path, option)
     line = "x read " + "0" * 64 + " 2026-01-01T00:00:00Z\n"
     path.write_text(line + line.replace("read", "run"))
-    assert 'tokens:2: a second "x"' in refused(numaprobed, tmp_path, option, checked=False)
+    assert 'tokens:2: a second "x"' in refused(numaprobed, tmp_path, option)
     path.unlink()
     other = tmp_path / "other"
     other.write_text("")
     other.chmod(0o600)
     path.symlink_to(other)
-    assert "is a link" in refused(numaprobed, tmp_path, option, checked=False)
+    assert "is a link" in refused(numaprobed, tmp_path, option)
     path.unlink()
     path.mkdir()
-    assert "is not a file" in refused(numaprobed, tmp_path, option, checked=False)
+    assert "token_file: " in refused(numaprobed, tmp_path, option) and "is not a file" in refused(numaprobed, tmp_path, option)
 
 
 # ---- accounts
@@ -258,6 +260,17 @@ def test_a_start_and_a_check_refuse_the_same(numaprobed, tmp_path):
     if os.geteuid() == 0:
         assert "job-user" in refused(numaprobed, tmp_path, "--job-user=no-such-user")
     assert "is not a socket" in refused(numaprobed, tmp_path, f"--socket={tmp_path}")
+    (tmp_path / "file").write_text("")
+    for option in ("state-dir", "run-dir"):
+        for path in (tmp_path / "file", tmp_path / "file" / "below"):
+            said = refused(numaprobed, tmp_path, f"--{option}={path}")
+            assert f"{option.replace('-', '_')}: {path} is not a directory" in said, said
+    assert "run_dir: must be an absolute path" in refused(numaprobed, tmp_path, "--run-dir=below")
+    assert "state_dir: must be an absolute path" in refused(numaprobed, tmp_path, "--state-dir=below")
+    said = refused(numaprobed, tmp_path, f"--socket={tmp_path}/no/such/socket")
+    assert "socket: " in said and "No such file or directory" in said, said
+    for twice in ("127.0.0.1:29997,127.0.0.1:29997", "[::1]:29997, [::1]:29997", "localhost:29997,127.0.0.1:29997"):
+        assert "is listed twice" in refused(numaprobed, tmp_path, f"--listen={twice}")
     for address in (":", "a:b", "127.0.0.1:65536", "::1:0", "127.0.0.1:0;", "127.0.0.1:0,a:b", f"127.0.0.1:{'0' * 80}80"):
         assert "listen" in refused(numaprobed, tmp_path, f"--listen={address}")
     done = subprocess.run([str(numaprobed), "--config=/dev/null", f"--state-dir={tmp_path}/other", "--check-config",
@@ -322,7 +335,7 @@ def test_a_bench_out_of_reach_is_copied(make_daemon, tmp_path):
 
 
 def test_the_log_says_who(make_daemon):
-    daemon = make_daemon(fake_bench_env(), args=READER)
+    daemon, began = make_daemon(fake_bench_env(), args=READER), time.monotonic()
     token = cli("token", "create", "night-job", "--scope=run", daemon=daemon).stdout.strip()
     daemon.wait_for_line(rf"event=request .*from=uid:{os.geteuid()} token=- method=POST path=/v1/tokens status=201")
     daemon.request("POST", "/v1/runs", {}, bearer(token))
@@ -335,7 +348,7 @@ def test_the_log_says_who(make_daemon):
         daemon.request("GET", "/v1/runs", headers=bearer("guess"))
     daemon.stop()
     refused = [line for line in daemon.log if "event=refused" in line]
-    assert 20 <= len(refused) < 60, "a guesser does not fill the log"
+    assert 20 <= len(refused) < 30 + 2 * (time.monotonic() - began), "a guesser does not fill the log: 20 at once and two a second"
     assert not any("guess" in line or token in line or "method=GET" in line and "status=200" in line for line in daemon.log)
 
 
@@ -387,6 +400,7 @@ def test_strangers_neither_fill_the_log_nor_hide_a_change(make_daemon):
         assert flood(daemon, 25, {}, uid) == {400, 401, 403, 404, 405, 421}
         name = f"of-{uid}"
         assert cli("token", "create", name, daemon=daemon).returncode == 0
+        daemon.wait_for_line("path=/v1/tokens status=201")  # so the log is read: on a busy machine a pipe would not hold it
         made.append(name)
     daemon.request("DELETE", "/v1/runs/999", unix=True)
     lines = lines_of(daemon)
@@ -421,7 +435,7 @@ def small_disk(tmp_path):
 
 def test_nothing_is_taken_in_where_the_disk_is_short(make_daemon, small_disk):
     """Imports, labels and baselines would take what the results of runs need: 507 where /readyz says 503."""
-    daemon = make_daemon(fake_bench_env(), home=small_disk)
+    daemon, began = make_daemon(fake_bench_env(), home=small_disk), time.monotonic()
     csv = b"size (MB),0\n1,12.3\n64,99.5\n"
     run = daemon.run(size="1")["id"]
     tried = {
@@ -435,7 +449,8 @@ def test_nothing_is_taken_in_where_the_disk_is_short(make_daemon, small_disk):
     assert daemon.request("PUT", f"/v1/runs/{run}/label", {"label": ""}).status == 200, "it takes nothing"
     assert {daemon.get("/readyz").status for _ in range(300)} == {503}
     daemon.stop()
-    assert len([line for line in daemon.log if "event=request.failed" in line]) < 20 + 2 * 30, "a failure is for the asking"
+    assert len([line for line in daemon.log if "event=request.failed" in line]) < 30 + 2 * (time.monotonic() - began), \
+        "a failure is for the asking"
 
 
 # ---- what is whose
@@ -548,10 +563,42 @@ def test_told_once_it_wants_tokens_told_twice_it_lets_read(make_daemon, options,
 
 
 def test_host_names(make_daemon):
-    daemon = make_daemon(fake_bench_env(), args=["--host-names=node1,probe.example"])
-    for host, status in {"node1": 200, "PROBE.example:443": 200, "probe.example.evil.test": 421, "example": 421,
+    daemon = make_daemon(fake_bench_env(), args=["--host-names=node1, probe.example ,,[fd00::1],"])
+    for host, status in {"node1": 200, "PROBE.example:443": 200, "[fd00::1]:7780": 200, "probe.example.evil.test": 421, "example": 421,
                          "evil.test": 421, "localhost": 200}.items():
         assert daemon.request("GET", "/healthz", headers={"Host": host}).status == status, host
+
+
+def test_the_host_name_of_the_machine(make_daemon):
+    """Beyond loopback it is what a user enters first. On loopback a page of another site could have any name."""
+    daemon = make_daemon(fake_bench_env(), args=["--insecure-anonymous", "--insecure-plaintext", "--listen=127.0.0.1:0,0.0.0.0:0"])
+    inside, outside = daemon.port, int(re.search(r"0\.0\.0\.0:(\d+)", "\n".join(daemon.log))[1])
+    name = socket.gethostname()
+    said_own = "the machine's host name"
+    for host, status in {name: 200, name.upper(): 200, f"{name.split('.')[0]}:{outside}": 200, f"{name}.evil.test": 421,
+                         f"evil.{name}": 421, name[1:]: 421, "": 400}.items():
+        daemon.port = outside
+        said = daemon.request("GET", "/healthz", headers={"Host": host})
+        assert said.status == status and (status != 421 or said_own in said.json["detail"]), (host, said.status)
+        daemon.port = inside
+        said = daemon.request("GET", "/healthz", headers={"Host": host})
+        assert said.status == max(status, 400 if not host else 421) and said_own not in said.json["detail"], (host, said.status)
+
+
+def test_every_address_of_a_daemon_that_listens_on_all(make_daemon):
+    daemon = make_daemon(fake_bench_env(), args=["--insecure-anonymous", "--insecure-plaintext", "--listen=127.0.0.1:0,0.0.0.0:0,[::]:0"])
+    ports = dict(re.findall(r"(0\.0\.0\.0|\[::\]):(\d+)", "\n".join(daemon.log)))
+    for listening, contacted, host, status in (("0.0.0.0", "127.0.0.2", "127.0.0.2", 200), ("0.0.0.0", "127.0.0.2", "127.0.0.3", 421),
+                                               ("0.0.0.0", "127.0.0.2", "0.0.0.0", 200), ("[::]", "::1", "[::]", 200)):
+        connection = http.client.HTTPConnection(contacted, int(ports[listening]), timeout=PATIENCE)
+        connection.request("GET", "/healthz", headers={"Host": f"{host}:{ports[listening]}"})
+        assert connection.getresponse().status == status, (listening, contacted, host)
+        connection.close()
+
+
+@pytest.mark.parametrize("name", ["https://node1", "node1:7443", "a,b/c", "a b", "[::1", "[::1]:80", "*"])
+def test_a_name_that_no_host_can_be_is_refused(numaprobed, tmp_path, name):
+    assert "--host-names: must be host names with commas" in refused(numaprobed, tmp_path, f"--host-names={name}")
 
 
 # ---- what every answer says to browsers

@@ -332,3 +332,11 @@ def test_memory_modules_come_by_a_credential(make_daemon, tmp_path):
     assert facts["hardware"]["facts"]["dimms"] == "4x16G DDR5-4800 2R; slots 0-3 of 4"
     assert facts["config"]["facts"]["dimm_speed"] == "4400 MT/s"
     assert "dimms" not in make_daemon().get("/v1/node").json["fingerprint"]["hardware"]["facts"]
+
+
+@pytest.mark.parametrize("query, said", [("queue_s=5m", 'must be a whole number in s, got "5m"'), ("timeout_s=60s", "must be a whole number in s"),
+                                         ("benchmark=latency&budget_s=1h", "in s")])
+def test_numbers_of_a_query_have_no_unit(daemon, query, said):
+    answer = daemon.get("/v1/availability?" + query)
+    assert answer.status == 422 and answer.json["member"] == query.split("&")[-1].split("=")[0] and said in answer.json["detail"], answer.json
+    assert daemon.get("/v1/availability?queue_s=300").status == 200

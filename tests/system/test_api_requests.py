@@ -36,6 +36,7 @@ MALFORMED = {
     "bad percent code": (b"GET /v1/runs?state=%zz HTTP/1.1\r\n" + HOST + b"\r\n", 400),
     "limit out of range": (b"GET /v1/runs?limit=0 HTTP/1.1\r\n" + HOST + b"\r\n", 422),
     "no such state": (b"GET /v1/runs?state=asleep HTTP/1.1\r\n" + HOST + b"\r\n", 422),
+    "no time between": (b"GET /v1/runs?since=2026-01-02&until=2026-01-01 HTTP/1.1\r\n" + HOST + b"\r\n", 422),
     "not a time": (b"GET /v1/runs?since=yesterday HTTP/1.1\r\n" + HOST + b"\r\n", 422),
     "not a cursor": (b"GET /v1/runs?cursor=7 HTTP/1.1\r\n" + HOST + b"\r\n", 422),
     "two lengths": (post(JSON + b"Content-Length: 2\r\nContent-Length: 3\r\n"), 400),
@@ -53,6 +54,12 @@ MALFORMED = {
     "empty body": (post(JSON + b"Content-Length: 0\r\n", b""), 400),
     "no benchmark": (post(JSON + b"Content-Length: 2\r\n"), 422),
 }
+
+
+@pytest.mark.parametrize("path", ["/v1/runs", "/v1/imports"])
+def test_an_empty_body_is_called_so(daemon, path):
+    answer = daemon.request("POST", path, "", {"Content-Type": "application/json"})
+    assert answer.status == 400 and answer.json["detail"] == "the body is empty; it must be a JSON object"
 
 
 @pytest.mark.parametrize("name", MALFORMED)
@@ -82,6 +89,8 @@ INVALID = [
     ({"benchmark": "latency", "hyperthreads": 1}, "hyperthreads"),
     ({"benchmark": "latency", "colour": "red"}, "colour"),
     ({"benchmark": "latency", "dry_run": "yes"}, "dry_run"),
+    ({"benchmark": "latency", "note": "a\u0007b"}, "note"),
+    ({"benchmark": "latency", "note": "a\nb", "dry_run": True}, "note"),
     ([], None),
 ]
 

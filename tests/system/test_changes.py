@@ -86,6 +86,7 @@ def test_wrong_places(daemon):
     for name, value in (("after", "-1"), ("limit", "0"), ("limit", "101"), ("wait", "x"), ("log", "x")):
         answer = daemon.get(f"/v1/feed?{name}={value}")
         assert answer.status == 422 and answer.json["member"] == name, (name, answer.body)
+        assert name != "limit" or "from 1 to 100" in answer.json["detail"], answer.body
 
 
 def label(daemon, run, text):

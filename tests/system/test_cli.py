@@ -38,6 +38,25 @@ def test_wrong_usage_exits_2_and_says_why(args):
     assert done.stderr and not done.stdout
 
 
+@pytest.mark.parametrize("args", [["runs", "--node="], ["export", "--all", "--node", ""], ["export", "--all", "--until="],
+                                  ["history", "--variant="], ["plot", "last", "--file="], ["check", "--reference="],
+                                  ["compare", "1", "2", "--matrix="], ["report", "--html="], ["topo", "--measured="],
+                                  ["import", "x", "--label="], ["push", "--to-token-file="], ["run", "--cpus="],
+                                  ["run", "loaded", "--mix="], ["availability", "--note="]])
+def test_an_empty_option_does_not_mean_all(args):
+    done = run(*args)
+    option = next(a for a in args if a.startswith("--") and a != "--all").rstrip("=")
+    plugin = args[0] == "check"
+    assert done.returncode == (3 if plugin else 2) and f"{option} must not be empty" in (done.stdout if plugin else done.stderr)
+
+
+@pytest.mark.parametrize("args, said", [(["history", ""], "the metric is empty"), (["backup", ""], "the name of the file is empty"),
+                                        (["import", ""], "the name of the file is empty")])
+def test_an_empty_word_is_named(url, args, said):
+    done = run(*args, url=url)
+    assert done.returncode == 2 and said in done.stderr and not done.stdout, done
+
+
 def options_of(text):
     return set(re.findall(r"^  --([a-z-]+)", text, re.M))
 
@@ -463,7 +482,7 @@ def test_topology_of_unequal_cores(many_cpus):
     assert ("package 0\n"
             "   `- node 0, 1G dram\n"
             "      |- L3 8M\n"
-            "      |  |- cores of another kind: 2 cores, CPUs 0-1; L2 1 x 512K, L1 2 x 32K\n"
+            "      |  |- cores of kind 0: 2 cores, CPUs 0-1; L2 1 x 512K, L1 2 x 32K\n"
             "      |  `- Core?[2J: 2 cores, CPUs 2-3; L2 2 x 2M, L1 2 x 64K\n"
             "      `- L3 16M\n"
             "         `- Core?[2J: 2 cores, CPUs 4-5; L2 2 x 2M, L1 2 x 64K\n"
@@ -515,9 +534,9 @@ def test_an_object_of_very_many_members_is_refused(many_cpus):
 
 
 def test_a_server_that_does_not_wait_is_asked_once_a_second(many_cpus):
+    begun = time.monotonic()
     client = subprocess.Popen([str(CLIENT), "show", "7", "--follow"], stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL, env={"NUMAPROBE_URL": address(many_cpus)})
-    begun = time.monotonic()
     until(lambda: len([path for path in many_cpus.asked if "wait=" in path]) >= 3)
     assert client.poll() is None and time.monotonic() - begun > 1, "the third comes two seconds after the first"
     client.send_signal(signal.SIGINT)

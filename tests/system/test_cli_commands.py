@@ -3,12 +3,13 @@
 import grp
 import os
 import pathlib
+import subprocess
 
 import pytest
 
 from client import CLIENT, run
 from test_dashboard_charts import distance, nodes, store
-from conftest import fake_bench_env
+from conftest import PATIENCE, fake_bench_env
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +64,73 @@ def test_errors_suggest_and_speak_of_commands(url, daemon, words, said, needs_fa
     daemon.run(size="1", cpus="0")
     done = run(*words, url=url)
     assert done.returncode in (2, 5) and said in done.stderr and "/v1/" not in done.stderr, done
+
+
+def test_a_metric_of_another_node_is_no_unknown_one(url, daemon, needs_fake_bench):
+    daemon.run(size="1", cpus="0")
+    done = run("history", "latency.largest.median_ns", "--node=nid9", url=url)
+    assert done.returncode == 5 and "no run on node nid9 has this metric" in done.stderr and "unknown" not in done.stderr, done
+    listed = run("history", "--node=nid9", url=url)
+    assert listed.returncode == 0 and "of this node" in listed.stdout and "is stored" not in listed.stdout, listed
+
+
+@pytest.mark.parametrize("words, option, owner", [
+    (["last", "--since=2d"], "since", "plot history"), (["topo", "--matrix=idle"], "matrix", "plot RUN and plot compare"),
+    (["history", "x", "--measured=1"], "measured", "plot topo"), (["compare", "1", "2", "--distribution"], "distribution", "plot RUN"),
+    (["last", "--allow-different"], "allow-different", "plot compare"), (["topo", "--text"], "text", "plot RUN, ")])
+def test_an_option_of_another_picture_is_refused(url, words, option, owner):
+    done = run("plot", *words, url=url)
+    assert done.returncode == 2 and f"--{option} belongs to numaprobe {owner}" in done.stderr, done
+
+
+@pytest.mark.parametrize("words, said", [
+    (["baseline", "show", "x" * 64], "the name of a baseline must be 1 to 63"), (["baseline", "set", "", "1"], 'got ""'),
+    (["baseline", "list", "x"], "usage: numaprobe baseline list\n"), (["token", "revoke", ""], "must be 1 to 63")])
+def test_a_name_that_cannot_be_is_no_path(url, words, said):
+    done = run(*words, url=url)
+    assert done.returncode == 2 and said in done.stderr and "path" not in done.stderr, done
+
+
+def test_check_names_runs_as_other_commands_do(url, daemon, needs_fake_bench):
+    first, last = (daemon.run(size="1", cpus="0")["id"] for _ in range(2))
+    assert run("baseline", "set", "named", first, url=url).returncode == 0
+    node = daemon.get("/v1/node").json["node"]
+    for word in ("last", f"last@{node}", str(last)):
+        assert f"run {last} of latency" in run("check", "named", f"--run={word}", url=url).stdout, word
+    assert run("check", "named", "--run=first", url=url).stdout == (
+        'NUMAPROBE UNKNOWN - --run: "first" is not a run: use its number, last, or last@NODE\n')
+    assert run("baseline", "delete", "named", url=url).returncode == 0
+
+
+def test_a_run_that_printed_nothing_says_so(url, daemon, needs_fake_bench):
+    quiet = daemon.request("POST", "/v1/imports?node=nid1", "size (MB),0,1\n1,10,11\n", {"Content-Type": "text/csv"}).json["id"]
+    done = run("log", quiet, url=url)
+    assert done.returncode == 0 and not done.stdout and f"the processes of run {quiet} printed nothing" in done.stderr, done
+
+
+@pytest.mark.parametrize("words, env", [(["--bogus", "check"], {}), (["-o", "xml", "check"], {}), (["check", "--bogus"], {}),
+                                        (["check"], {"NUMAPROBE_OUTPUT": "xml"})])
+def test_a_plugin_that_is_called_wrong_is_unknown(words, env):
+    """2 would be CRITICAL, and 1 a warning."""
+    done = run(*words, env=env)
+    assert done.returncode == 3 and done.stdout.startswith("NUMAPROBE UNKNOWN - ") and not done.stderr, done
+
+
+@pytest.mark.parametrize("words", [["history", "check"], ["help", "check"], ["-o", "csv", "runs", "--label", "check"]])
+def test_a_word_that_is_called_like_a_plugin_is_none(words):
+    done = run(*words, env={"NUMAPROBE_OUTPUT": "xml"})
+    assert done.returncode == 2 and not done.stdout and "NUMAPROBE_OUTPUT" in done.stderr, done
+
+
+def test_a_plugin_whose_output_is_lost_is_unknown(url):
+    done = subprocess.run(["bash", "-c", '"$0" check > /dev/full', str(CLIENT)], capture_output=True, text=True, timeout=PATIENCE,
+                          env={"PATH": os.environ["PATH"], "NUMAPROBE_URL": url})
+    assert done.returncode == 3 and "could not be written" in done.stderr, done
+
+
+def test_help_is_plain_text():
+    for words in (["help"], ["help", "run"], ["help", "fleet", "run"], ["check", "--help"]):
+        assert run(*words).stdout.isascii(), words
 
 
 def test_check_without_a_baseline_names_the_command(url):

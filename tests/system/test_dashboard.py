@@ -34,7 +34,7 @@ def test_views_have_no_violation(browser, ran, view, dark):
 @pytest.mark.parametrize("view", VIEWS)
 def test_views_fit_the_window(browser, ran, view, width):
     page = browser.open(ran, view, width=width)
-    assert page.overflow() == 0
+    assert page.overflow() == 0 and page.unsigned() == [] and page.rows_of_tabs() == 1
     page.check()
 
 
@@ -203,7 +203,7 @@ def test_the_verdict_is_the_first_thing(browser, judged):
 def test_what_changed_on_the_machine_is_named(browser, judged):
     """The sentences alone: facts of this machine do not change."""
     page = browser.open(judged)
-    said = page.evaluate("""import("./web/verdict.js").then(({ verdict, turn }) => {
+    said = page.evaluate("""import("./web/verdict.js").then(({ verdict, turn, turnText }) => {
       const group = { percent: 18.2, lo_percent: 17, hi_percent: 19, verdict: "slower", name: "memory of node 3" };
       const check = { state: "CRITICAL", verdict: "slower", run: 9, benchmark: "matrix", baseline: "peers", fact_changes: null,
         overall: { ...group, percent: 1, verdict: "same" }, worst: group };
@@ -212,12 +212,16 @@ def test_what_changed_on_the_machine_is_named(browser, judged):
         { at: "2026-11-01T01:02:03Z", run: 7, percent: 4, fact_changes: [] }] };
       return [verdict(check, turn(series)), verdict({ ...check, state: "OK", verdict: "same" }, null),
         verdict({ ...check, state: "UNKNOWN", overall: null, worst: null, text: "no run like it" }, null),
-        verdict(check, null), turn({ ...series, better: "less" }).run, turn(null)]; })""")
+        verdict(check, null), turn({ ...series, better: "less" }).run, turn(null),
+        ...[-1, 2].map((setup_runs) => verdict(check, { at: "", run: 5, setup_runs, fact_changes: [change] }).sentences.at(-1)),
+        turnText({ ...series.change_points[0], setup_runs: -1, fact_changes: [change] }), turnText(series.change_points[1])]; })""")
     assert said[0]["tone"] == "bad" and said[0]["headline"] == "Slower by 18.2 % at memory of node 3 since 2026-10-30 01:02"
     assert said[0]["sentences"][-1] == "Then changed (run 5): " + "; ".join(["microcode: 0x65 → 0x70"] * 3) + "; and 1 more."
     assert said[1] == {**said[1], "tone": "good", "headline": "This node is fine"}
     assert said[2] == {"tone": "none", "headline": "No verdict", "sentences": ["no run like it"]}
-    assert said[3]["headline"] == "Slower by 18.2 % at memory of node 3" and said[4:] == [7, None]
+    assert said[3]["headline"] == "Slower by 18.2 % at memory of node 3" and said[4:6] == [7, None]
+    assert said[8:] == ["-3.0 % since 2026-10-30 01:02. Changed on the machine 1 run earlier: microcode: 0x65 → 0x70.", "+4.0 % since 2026-11-01 01:02."]
+    assert [s.split(":")[0] for s in said[6:8]] == ["Changed 1 run before run 5", "Changed 2 runs after run 5"]
 
 
 def test_an_empty_history(browser, make_daemon):
@@ -277,6 +281,18 @@ def test_what_blocks_a_run_is_named(browser, make_daemon):
 
 def shown(page):
     return page.evaluate("[...document.querySelectorAll('#runs tbody a')].map((a) => Number(a.textContent))")
+
+
+def test_filters_leave_room_for_the_list_on_a_narrow_screen(browser, ran):
+    page = browser.open(ran, "#/runs", width=400)
+    tops = page.evaluate("[...document.querySelectorAll('.filters label')].map((e) => e.getBoundingClientRect().top)")
+    assert len(tops) == 5 and len(set(tops)) == 3 and page.overflow() == 0
+
+
+def test_times_have_the_unit_that_fits(browser, ran):
+    page = browser.open(ran, "#/runs")
+    took = page.evaluate("import('./web/format.js').then((f) => [0.94, 119.5, 300, 7260].map(f.took))")
+    assert took == ["0.9 s", "119.5 s", "5 min", "2 h"]
 
 
 def test_filters_are_in_the_address(browser, ran):
@@ -355,9 +371,9 @@ def test_names_with_markup_are_text(browser, make_daemon):
 
 def test_progress_and_cancel(browser, make_daemon, tmp_path_factory):
     bench = Bench(tmp_path_factory.mktemp("bench"))
-    bench.behave("slow 2")  # more than a minute, however long the page takes
+    bench.behave("slow 4")  # more than three minutes, however long the page takes
     daemon = make_daemon(bench.env)
-    sizes = ",".join(f"{n}K" for n in range(1, 41))
+    sizes = ",".join(f"{n}K" for n in range(1, 49))
     run = daemon.post("/v1/runs", {"benchmark": "latency", "size": sizes, "cpus": "0"}).json["id"]
     page = browser.open(daemon, f"#/runs/{run}")
     page.wait("document.querySelector('#live progress').value > 0")
@@ -446,6 +462,21 @@ def test_the_plan_before_the_run(browser, ran):
     text = page.evaluate("document.getElementById('plan').textContent")
     assert dry["command"].replace("NONCE", "") .split(" --channel")[0] in text and "1 on CPUs 0" in text and "4M per rank" in text
     assert page.axe() == [] and page.focused() == "#plan-head"
+    page.check()
+
+
+def test_the_plan_states_what_a_budget_lowers(browser, make_daemon):
+    daemon = make_daemon(env={"HWLOC_SYNTHETIC": "pack:2 group:12 [numa(memory=34359738368)] l3:1 core:8 pu:1"})
+    page = browser.open(daemon, "#/start")
+    page.choose("#benchmark", "pingpong")
+    page.fill("[name=pairs]", "all")
+    page.evaluate("document.querySelector('#start details').open = true")
+    page.fill("[name=budget_s]", "60")
+    page.click("#dry-run")
+    page.wait("document.getElementById('plan')")
+    text = page.evaluate("document.getElementById('plan').textContent")
+    assert "8192 of 18336 pairs are measured, because the budget has no room for more" in text, text
+    assert "To fit the budget: repetitions 1000 → " in text and "undefined" not in text, text
     page.check()
 
 

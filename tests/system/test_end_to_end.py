@@ -369,7 +369,7 @@ def test_sizes_follow_from_a_run_of_hierarchy(make_daemon):
         pytest.skip("the kernel gave no huge pages")
     dry = daemon.post("/v1/runs?dry_run=true", {"benchmark": "matrix"}).json
     plan = dry["plan"]
-    assert plan["sizes_from"] == run["id"], plan
+    assert plan["sizes_from"] == plan["estimate_from"] == run["id"], plan
     assert [n for n in plan["notes"] if n.startswith(f"sizes from run {run['id']} (hierarchy): it found ")], plan
     if cache > llc:
         found = plan["found_cache_bytes"]

@@ -109,6 +109,23 @@ def test_status_counts_each_class(make_fleet):
     assert fleet.json("status", "-w", "node01", "-w", "node[02-03]")["nodes"] == 3, "sets are joined"
 
 
+def test_coverage_counts_each_class_and_names_stale_nodes(make_fleet):
+    """Newest runs are up to 15 days old: some of them are older than the 14 days that count."""
+    fleet = make_fleet(60, "--classes=2", "--bad=0", "--interval-s=2592000", "--faults=node03 refuses")
+    said = fleet.json("coverage", "-w", fleet.all, status=9)
+    *classes, none = said["classes"]
+    assert [(k["nodes"], k["up"], k["with_3_runs"]) for k in classes] == [(30, 30, 30), (29, 29, 29)], classes
+    assert (none["class"], none["nodes"], none["up"], none["stale_nodes"]) == (None, 1, 0, "node03"), none
+    assert sum(k["stale"] for k in classes) and all(k["fresh"] + k["stale"] == k["nodes"] for k in classes), classes
+    assert max(k["staleness_s"]["max"] for k in classes) == said["staleness_s"]["max"] > 14 * 86400, said
+    done = fleet.run("coverage", "-w", fleet.all)
+    named = run("fleet", "coverage", "-w", fleet.all, "-o", "csv", env=fleet.env).stdout.splitlines()
+    rows = list(csv.DictReader(named))
+    assert [row["stale_nodes"] for row in rows] == [k["stale_nodes"] for k in said["classes"]], (rows, said)
+    assert re.search(r"^no run for 14 days: node", done.stdout, re.M) and "no run is known: node03" in done.stdout, done.stdout
+    assert "stale_nodes" not in done.stdout and done.returncode == 9, done
+
+
 def slurm(fleet, tmp_path, reasons=None, broken=False):
     """A sinfo that lists all nodes, with reasons of some; its folder becomes the PATH."""
     lines = "".join(f">{name} idle main* {(reasons or {}).get(name, 'none')}\n" for name in fleet.names)
@@ -175,6 +192,7 @@ def test_a_rollout_that_costs_two_percent(make_fleet):
     rows = {r["metric"]: r for r in effect["metrics"]}
     assert rows[METRIC]["verdict"] == "worse" and abs(rows[METRIC]["percent"] - 2) < 0.7, rows[METRIC]
     assert effect["nodes"] + effect["untouched"] == 200 and effect["days"] >= 2 and effect["from"] != effect["to"], effect
+    assert effect["failures"] == [], effect
     groups = fleet.json("compare", METRIC, "-w", fleet.all, "--group-by=microcode", status=0)["groups"]
     assert [g["verdict"] for g in groups] == ["largest group", "faster"], groups
     done = fleet.run("effect", "no_such_fact", "-w", fleet.all)
@@ -183,11 +201,18 @@ def test_a_rollout_that_costs_two_percent(make_fleet):
 
 def test_history_shows_the_node_in_its_class(make_fleet):
     fleet = make_fleet(20, "--runs=12")
-    points = fleet.json("history", fleet.names[2], METRIC, "-w", fleet.all)
+    points = fleet.json("history", fleet.names[2], METRIC, "-w", fleet.all)["points"]
     banded = [p for p in points if p["class_low"] is not None]  # on other days fewer than eight were measured
     assert len(points) == 12 and len(banded) >= 8, points
     assert all(float(p["class_low"]) < float(p["class_median"]) < float(p["class_high"]) for p in banded), points
     assert fleet.run("history", "elsewhere", METRIC, "-w", fleet.all).returncode == 5
+    assert "newest" not in fleet.run("history", fleet.names[2], METRIC, "-w", fleet.all).stdout
+
+
+def test_history_states_how_many_runs_it_has(make_fleet):
+    fleet = make_fleet(2, "--runs=30")
+    done = fleet.run("history", fleet.names[0], METRIC, "-w", fleet.all)
+    assert done.returncode == 0 and "; the newest 25 runs" in " ".join(done.stdout.split()), done
 
 
 # --- runs
@@ -206,6 +231,17 @@ def test_busy_nodes_are_tried_again(make_fleet):
     done = fleet.run("run", "-w", fleet.all)
     assert done.returncode == 9 and re.search(r"^node\[1-2\] +busy: ", done.stderr, re.M), done.stderr
     assert fleet.run("run", "-w", fleet.all, "--wait-for-node=60").returncode == 0
+
+
+def test_each_document_lists_the_nodes_that_are_missing(make_fleet):
+    """Not only stderr: a program reads the document."""
+    fleet = make_fleet(20, "--runs=12", "--faults=node[05,06] refuses")
+    for words in (("status",), ("outliers",), ("drain",), ("ranking", METRIC), ("compare", METRIC), ("compare", METRIC, "--group-by=kernel"),
+                  ("history", fleet.names[0], METRIC), ("reference",)):
+        done = fleet.run(*words, "-w", fleet.all, "-o", "json")
+        assert done.returncode in (7, 8, 9), (words, done)
+        missing = [f["nodes"] for f in json.loads(done.stdout)["failures"]]
+        assert missing == ["node[05-06]"], (words, done.stdout)
 
 
 def test_a_dry_run_starts_nothing(make_fleet):
@@ -233,6 +269,17 @@ def test_what_some_nodes_do_wrong_is_named_and_the_others_count(make_fleet, faul
     assert partial.returncode == 0 and "22 of 24 nodes responded" in partial.stderr, partial.stderr
 
 
+def test_a_page_that_cannot_be_read_names_the_member(make_fleet):
+    failures = make_fleet(3, "--faults=node3 json").json("status", "-w", "node[1-3]", status=9)["failures"]
+    assert [f["text"] for f in failures] == ["node: must be a text of at most 63 bytes"], failures
+
+
+def test_a_node_that_takes_long_has_the_time_that_is_set(make_fleet):
+    fleet = make_fleet(3, "--faults=node2 slow=6")
+    assert fleet.run("status", "-w", fleet.all, "--node-timeout=20").returncode == 9
+    assert fleet.run("status", "-w", fleet.all, "--node-timeout=120").returncode == 0
+
+
 def test_an_endless_body_ends(make_fleet):
     fleet = make_fleet(3, "--faults=node2 endless")
     done = fleet.run("status", "-w", fleet.all, "--node-timeout=10")
@@ -241,7 +288,7 @@ def test_an_endless_body_ends(make_fleet):
 
 def test_hostile_text_does_not_reach_the_terminal(make_fleet):
     fleet = make_fleet(3, "--faults=node[1-3] text")
-    for words in (["status"], ["outliers"], ["run"]):
+    for words in (["status"], ["coverage"], ["outliers"], ["run"]):
         done = fleet.run(*words, "-w", fleet.all)
         assert "\x1b" not in done.stdout + done.stderr, words
 
@@ -290,6 +337,45 @@ def test_wrong_words(words, said):
     assert done.returncode in (2, 5) and said in done.stderr and not done.stdout, (done.returncode, done.stderr)
 
 
+METRIC = "latency.local.dram.median_ns"
+
+
+@pytest.mark.parametrize("command, options", [
+    (("ranking", METRIC), ("class",)), (("compare", METRIC), ("class", "group-by")), (("effect", "kernel"), ("from", "to")),
+    (("run",), ("idempotency-key", "ssh")), (("findings",), ("state", "what", "where", "note", "nodes", "hostfile")),
+    (("campaign", "start"), ("name", "at-once-each", "window", "each", "retry-for", "order", "through"))])
+def test_an_option_without_a_value_is_no_default(command, options):
+    for option in options:
+        done = run("fleet", *command, f"--{option}=")
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"numaprobe: --{option} must not be empty\n")
+
+
+@pytest.mark.parametrize("words, said", [
+    (("ranking", ""), "fleet ranking: word 1 of METRIC must not be empty"),
+    (("history", "n1", ""), "fleet history: word 2 of NODE METRIC must not be empty"),
+    (("demo", "--bad=500"), "--bad: must be at most the number of nodes, 100"),
+    (("demo", "--nodes=n1"), "unknown option --nodes (see --help)"),
+    (("demo", "--stored"), "unknown option --stored (see --help)"),
+    (("reference", "-w", "n1", "-o", "csv"), "fleet reference writes JSON, not csv; fleet ranking has a metric of each node as csv"),
+    (("campaign", "cancel", "3", "--dry-run"), "--dry-run is of start, not of cancel"),
+    (("campaign", "list", "--window=Mon 01:00-02:00"), "--window is of start, not of list"),
+    (("campaign", "show", "3", "--failed-percent=3"), "--failed-percent is of start, not of show"),
+    (("campaign", "cancel", "3", "-w", "n1"), "--nodes has no effect on cancel"),
+    (("campaign", "list", "--idle"), "--idle has no effect on list"),
+    (("campaign", "list", "--at-once=3"), "--at-once has no effect on list"),
+    (("campaign", "cancel", "3", "--ssh=rsh"), "--ssh has no effect on cancel"),
+    (("campaign", "start", "-w", "n1", "--stored"), "--stored has no effect on start"),
+    (("findings", "--node-timeout=3"), "--node-timeout has no effect on findings"),
+    (("findings", "fix", "3", "--partial-ok"), "--partial-ok has no effect on fix"),
+    (("findings", "acknowledge", "3", "-w", "n1"), "--nodes has no effect on acknowledge"),
+    (("findings", "fix", "3", "--hostfile=/dev/null"), "--hostfile has no effect on fix"),
+    (("findings", "reopen", "3", "--from-slurm"), "--from-slurm has no effect on reopen"),
+])
+def test_words_that_would_have_no_effect_are_refused(words, said):
+    done = run("fleet", *words)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"numaprobe: {said}\n")
+
+
 def test_ten_thousand_reasons_are_a_few_lines(make_fleet):
     fleet = make_fleet(60, "--faults=100% json")
     done = fleet.run("status", "-w", fleet.all)
@@ -308,7 +394,7 @@ def test_settings_of_the_environment_concern_fleet_commands_alone():
     assert (done.returncode, done.stderr) == (2, 'numaprobe: NUMAPROBE_AT_ONCE: must be a whole number, got "x"\n'), done
     assert run("version", env=wrong).returncode == run("help", "fleet", env=wrong).returncode == 0
     done = run("version", env={"NUMAPROBE_HTTP_TIMEOUT": "x"})
-    assert (done.returncode, done.stderr) == (2, 'numaprobe: NUMAPROBE_HTTP_TIMEOUT: must be a whole number, got "x"\n'), done
+    assert (done.returncode, done.stderr) == (2, 'numaprobe: NUMAPROBE_HTTP_TIMEOUT: must be a whole number in s, or with m, h or d such as 5m, got "x"\n'), done
 
 
 def test_help_may_stand_behind_the_family():
@@ -340,6 +426,22 @@ def test_ctrl_c_lets_what_has_started_finish(make_fleet):
     ran = {name: fleet.state(i, 13) for i, name in enumerate(fleet.names, 1)}
     assert ran == {name: "succeeded" if name in done else None for name in fleet.names}, (ran, states)
     assert any("interrupted before its turn" in s.get("text", "") for s in states), states
+
+
+def test_ctrl_c_drains_nothing(make_fleet, tmp_path):
+    """A shell that reads the lines would drain what is slow among the nodes that came before it."""
+    fleet = make_fleet(40, "--bad=1", "--bad-percent=30", "--runs=8", "--faults=node40 silent")
+    (tmp_path / "sinfo").write_text("#!/bin/sh\n" + "".join(f"echo '>{n} idle all none'\n" for n in fleet.names))
+    (tmp_path / "sinfo").chmod(0o755)
+    env = {**fleet.env, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    assert "scontrol update" in run("fleet", "drain", "-w", fleet.all, f"--node-timeout={FAULT_S}", env=env).stdout
+    client = subprocess.Popen([CLIENT, "fleet", "drain", "-w", fleet.all], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env={"HOME": "/nonexistent", **env})
+    open_to = re.compile(rf"^ *\d+: \S+ (\w+):{fleet.port:04X} 01", re.M)  # 01: established
+    until(lambda: open_to.findall(pathlib.Path("/proc/net/tcp").read_text()) == ["2800017F"])
+    client.send_signal(signal.SIGINT)
+    out, said = client.communicate(timeout=PATIENCE)
+    assert (client.returncode, out) == (130, "") and "39 of 40 nodes responded" in said, (out, said)
 
 
 def test_ctrl_c_while_ssh_connects_starts_nothing(tmp_path):
@@ -374,7 +476,7 @@ def test_a_reader_that_has_gone_ends_it(make_fleet, cancels):
     client.stdout.close()  # as `| head` does
     said = client.stderr.read()
     assert client.wait(PATIENCE) == 130 and "the output has no reader any more" in said and "interrupted before its turn" in said, said
-    assert [fleet.state(n, 13) for n in (1, 2, 3)] == ["canceled" if cancels else "running"] * 2 + [None], said
+    until(lambda: [fleet.state(n, 13) for n in (1, 2, 3)] == ["canceled" if cancels else "running"] * 2 + [None])
 
 
 def test_a_second_ctrl_c_ends(make_fleet):
@@ -445,20 +547,69 @@ def copies(whole, nodes, runs, slow):
             yield copy
 
 
+def imported(make_daemon, nodes, slow):
+    """The address of a daemon with six runs of each node and one of its own."""
+    daemon = make_daemon(fake_bench_env())
+    whole = daemon.get(f"/v1/runs/{daemon.run(size='1')['id']}/export").json
+    for copy in copies(whole, nodes, 6, slow):
+        assert daemon.post("/v1/imports", copy).status in (200, 201)
+    url = f"http://127.0.0.1:{daemon.port}"
+    until(lambda: not json.loads(run("history", "-o", "json", url=url).stdout).get("pending"))
+    return url
+
+
+def test_tables_of_nodes_with_long_names_fit_a_terminal(make_daemon, terminal):  # noqa: F811
+    """Names are cut where a terminal ends, and nowhere else."""
+    name = "a-node-with-the-longest-name-that-there-may-be.of.a.cluster"
+    nodes = [f"n{i:02}-{name}"[:63] for i in range(12)]
+    url, metric = imported(make_daemon, nodes, nodes[7]), "latency.largest.median_ns"
+    shown = terminal(env={"NUMAPROBE_URL": url})
+    for words, status in ((("outliers",), 7), (("ranking", metric), 0), (("compare", metric, "--group-by=kernel"), 8),
+                          (("history", nodes[7], metric), 0), (("status",), 0), (("coverage",), 0)):
+        lines, ended = shown.ran("fleet", *words, "--stored")
+        assert ended == status and lines and max(map(len, lines.splitlines())) <= 80, lines
+        assert "…" in lines or words[0] not in ("outliers", "ranking"), lines
+        assert "…" not in run("fleet", *words, "--stored", url=url).stdout
+
+
 def test_stored_runs_are_judged_without_their_nodes(make_daemon):
     daemon = make_daemon(fake_bench_env())
     url = f"http://127.0.0.1:{daemon.port}"
     done = run("fleet", "status", "--stored", url=url)
     assert done.returncode == 0 and "no node has a run" in done.stdout, (done.stdout, done.stderr)
-    whole = daemon.get(f"/v1/runs/{daemon.run(size='1')['id']}/export").json
-    nodes = [f"r{i}" for i in range(12)]
-    for copy in copies(whole, nodes, 6, "r7"):
-        assert daemon.post("/v1/imports", copy).status in (200, 201)
-    until(lambda: not json.loads(run("history", "-o", "json", url=url).stdout).get("pending"))
+    url = imported(make_daemon, [f"r{i}" for i in range(12)], "r7")
     found = json.loads(run("fleet", "outliers", "--stored", "-w", "r[0-11]", "-o", "json", url=url).stdout)
     assert [f["node"] for f in found["verdict"]["findings"]] == ["r7"], found
     assert found["nodes"] == 12, found
     assert run("fleet", "outliers", "--stored", "-w", "r[0-11]!r7", url=url).returncode == 0
+    missing(url)
+
+
+def missing(url):
+    """Nodes that are named and of which nothing is stored are listed, as those that do not respond are without --stored."""
+    some = ("--stored", "-w", "r[0-9],x[1-3]")
+    metric = "latency.largest.median_ns"
+    failures = [{"nodes": "x[1-3]", "count": 3, "error": "not-found", "text": "no run of it is stored"}]
+    for command in (("status",), ("coverage",), ("outliers",), ("ranking", metric), ("history", "r1", metric), ("reference",)):
+        for output in ("table", "csv", "json"):
+            if command[0] == "reference" and output == "csv":
+                continue
+            done = run("fleet", *command, *some, "-o", output, url=url)
+            lines = done.stderr.splitlines()
+            assert lines[-1] == "runs of 10 of 13 nodes are stored" and lines[-2].split(maxsplit=1) == \
+                ["x[1-3]", "not-found: no run of it is stored"], (command, output, done.stderr)
+            assert done.returncode in (7, 9), (command, output, done.returncode)
+            assert output != "json" or json.loads(done.stdout)["failures"] == failures, (command, done.stdout)
+    said = json.loads(run("fleet", "status", *some, "-o", "json", url=url).stdout)
+    assert said["nodes"] == 13 and "states" not in said, said
+    covered = json.loads(run("fleet", "coverage", *some, "-o", "json", url=url).stdout)["classes"]
+    assert [(k["nodes"], k["up"]) for k in covered] == [(10, None), (3, None)], covered
+    assert said["failures"] == failures, said
+    assert run("fleet", "status", *some, "--partial-ok", url=url).returncode == 0
+    none = run("fleet", "status", "--stored", "-w", "x[1-3]", url=url)
+    assert none.returncode == 1 and "runs of 0 of 3 nodes are stored" in none.stderr and not none.stdout, (none.stdout, none.stderr)
+    one = run("fleet", "status", "--stored", "-w", "x1", url=url)
+    assert one.returncode == 1 and one.stderr.endswith("runs of 0 of 1 node are stored\n"), (one.stdout, one.stderr)
 
 
 def test_a_real_daemon_through_its_address(make_daemon):
@@ -477,6 +628,13 @@ def test_the_table_fits_a_terminal(make_fleet, terminal):  # noqa: F811
     assert all(len(line) <= 80 for line in lines) and not any("…" in line for line in lines), screen
 
 
+def test_a_terminal_without_utf_8_gets_ascii(make_fleet, terminal):  # noqa: F811
+    fleet = make_fleet(30, "--runs=8", "--bad=1")
+    lines, status = terminal(env={**fleet.env, "LC_ALL": "C"}).ran("fleet", "outliers", "-w", fleet.all)
+    assert status == 7 and " % +-" in lines and lines.isascii(), lines
+    assert " % ±" in fleet.run("outliers", "-w", fleet.all).stdout, "files have UTF-8"
+
+
 # --- references
 
 def test_a_reference_judges_one_node(make_fleet, tmp_path):
@@ -490,6 +648,20 @@ def test_a_reference_judges_one_node(make_fleet, tmp_path):
         checked = run("check", f"--reference={tmp_path}/reference.json", url=url)
         assert checked.returncode in statuses, (name, checked.stdout, checked.stderr)
     assert fleet.run("reference", "-w", "node[01-02]").returncode == 8
+
+
+@pytest.mark.parametrize("text, said", [
+    (None, "cannot open {}: No such file or directory"), ("", "{} is empty; numaprobe fleet reference writes a reference"),
+    ("\ufeff", "{} is empty; numaprobe fleet reference writes a reference"), ("{", "{}: not JSON at byte 0"), ('{"format":"numaprobe-run"}', '{}: format must be "numaprobe-reference"'),
+    ('{"format":"numaprobe-reference","version":1,"classes":[{}]}', "{}: classes[0].class must be a text"),
+    ('{"format":"numaprobe-reference","format":"x"}', '{}: format member "format" appears twice'), (..., "cannot read {}: Is a directory")])
+def test_a_reference_that_is_none_is_named_with_what_is_wrong(tmp_path, text, said):
+    path = tmp_path / "r" if text is not ... else tmp_path
+    if isinstance(text, str):
+        path.write_text(text)
+    done = run("check", f"--reference={path}")
+    assert (done.returncode, done.stdout) == (3, f"NUMAPROBE UNKNOWN - --reference: {said.replace('{}', str(path), 1)}\n")
+    assert run("check", "--reference=").stdout == "NUMAPROBE UNKNOWN - --reference must not be empty\n"
 
 
 # --- the demonstration

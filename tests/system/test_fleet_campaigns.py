@@ -5,6 +5,7 @@ import contextlib
 import csv
 import datetime
 import http.client
+import itertools
 import json
 import os
 import re
@@ -42,6 +43,11 @@ def begin(c, **members):
 def show(c, number, query="limit=1000"):
     with contextlib.suppress(urllib.error.URLError, ConnectionError):
         return c.get(f"/v1/fleet/campaigns/{number}?{query}")
+
+
+def counted(c, number, member):
+    """So many nodes of it, once the collector says it."""
+    return until(lambda: show(c, number))["campaign"][member]
 
 
 def ended(c, number):
@@ -98,18 +104,19 @@ def test_nodes_that_are_busy_are_tried_again(collect):
     c = collect(12, "--run-ms=50", "--faults=node0[1-3] busy=1 0-6; node05 busy=3600; node07 refuses",
                 collector=("--every=2",)).start()
     c.wait_up(11)
-    number = begin(c, retry_for="20s")
+    number = begin(c, retry_for="1d")
     waiting = until(lambda: (d := show(c, number)) and d["campaign"]["state"] == "waiting" and d)
-    assert "busy or do not respond" in waiting["campaign"]["why"] and waiting["campaign"]["until"], waiting["campaign"]
+    assert re.fullmatch(r"(1 node is|[2-9] nodes are) left: busy, or without a response", waiting["campaign"]["why"]) and waiting["campaign"]["until"], waiting["campaign"]
     held = {n["node"]: n for n in waiting["node_states"] if n["state"] == "pending"}
     assert "88213" in held["node05"]["why"], "what the node says is shown"
     # What a busy node waits is its own word: an hour for node05, which no client should wait for here.
-    until(lambda: show(c, number)["campaign"]["done"] == 10)
-    found = {n["node"]: n for n in show(c, number)["node_states"]}
-    assert found["node07"]["state"] in ("pending", "skipped") and found["node07"]["why"], found["node07"]
+    until(lambda: counted(c, number, "done") == 10)
+    found = {n["node"]: n for n in until(lambda: show(c, number))["node_states"]}
+    assert found["node07"]["state"] == "pending" and found["node07"]["why"], found["node07"]
     assert all(len(probed(c, n)) == 1 for n in c.fleet.names if n not in ("node05", "node07"))
     assert probed(c, "node05") == []
-    until(lambda: {n["node"]: n["state"] for n in show(c, number)["node_states"]}["node07"] == "skipped")
+    given_up = ended(c, begin(c, name="soon", nodes="node07", retry_for="2s"))
+    assert states(given_up) == {"skipped": 1} and given_up["node_states"][0]["why"], given_up
 
 
 def test_failures_stop_a_campaign(collect):
@@ -170,7 +177,19 @@ def test_cancelling_ends_the_runs_in_progress(collect):
     assert begin(c, nodes="node01") == number + 1, "the name is free again"
 
 
+def let_the_list_come_late(c):
+    """The source has no list. What this returns writes it."""
+    names = c.list.read_bytes()
+    c.list.unlink()
+
+    def write_list():
+        c.list.write_bytes(names)
+        c.process.send_signal(signal.SIGHUP)
+    return write_list
+
+
 def test_a_kill_after_the_cancelling_leaves_no_probe_in_progress(collect):
+    """Nor when the collector does not know its nodes at first."""
     c = collect(10, "--run-ms=600000").start()
     c.wait_up(10)
     number = begin(c, at_once=4)
@@ -179,37 +198,46 @@ def test_a_kill_after_the_cancelling_leaves_no_probe_in_progress(collect):
     with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db", timeout=PATIENCE)) as db:
         db.execute("UPDATE campaign SET state = 3, why = 'cancelled by a test'")
         db.commit()
+    write_list = let_the_list_come_late(c)
     c.start()
+    until(lambda: c.status()["store_ready"])
+    for _ in range(300):
+        assert states(until(lambda: show(c, number))) == {"running": 4, "pending": 6}
+    write_list()
     done = ended(c, number)
     assert done["campaign"]["state"] == "cancelled" and states(done) == {"skipped": 4, "pending": 6}, done
     assert [r["state"] for n in c.fleet.names for r in probed(c, n)] == ["canceled"] * 4
 
 
-def test_nodes_of_a_campaign_are_awaited_after_a_start(collect):  # noqa: F811
-    """The source is a pipe, in which the list comes late."""
-    c = collect(12, "--run-ms=150").start()
-    c.wait_up(12)
-    number = begin(c, at_once=2)
-    until(lambda: show(c, number)["campaign"]["done"] >= 2)
+def killed_in_the_middle(c, name):
+    """Begins a campaign and kills the collector; its number, or None if it had ended: on a busy machine we may be late."""
+    number = begin(c, name=name, at_once=2)
+    until(lambda: counted(c, number, "done") >= 2)
     c.kill()
-    names = c.list.read_bytes()
-    c.list.unlink()
-    os.mkfifo(c.list)
+    if c.rows(f"SELECT count(*) FROM campaign_node WHERE campaign = {number} AND state = 2")[0][0] < 12:  # done
+        return number
+    c.start()
+    c.wait_up(12)
+    return None
+
+
+def test_nodes_of_a_campaign_are_awaited_after_a_start(collect):  # noqa: F811
+    """The list of the source comes late."""
+    c = collect(12, "--run-ms=1000").start()  # six seconds: it is killed before the end
+    c.wait_up(12)
+    names = itertools.count()
+    number = until(lambda: killed_in_the_middle(c, f"c{next(names)}"))
+    write_list = let_the_list_come_late(c)
     c.start()
     assert until(lambda: (d := show(c, number)) and not d["campaign"]["running"] and d)["campaign"]["state"] == "running"
     for _ in range(100):  # what was running is not reached now, so it is the turn of others
-        assert show(c, number)["campaign"]["skipped"] == 0
-    c.list.write_bytes(names)
+        assert counted(c, number, "skipped") == 0
+    write_list()
     assert states(ended(c, number)) == {"done": 12}
 
 
-@pytest.mark.parametrize("where", ["sqlite", "postgresql"])
-def test_kills_at_any_moment_probe_no_node_twice(collect, make_postgresql, where):
-    options = (f"--store={make_postgresql().uri}",) if where == "postgresql" else ()
-    faults = "--faults=node0[1-5] busy=1 0-8; node[41-44] fails; node[11-30] cuts=5"
-    c = collect(50, "--run-ms=400", faults, collector=options).start()
-    c.wait_up(50)
-    number = begin(c, at_once=6, at_once_each={"by": "prefix", "n": 6}, stop_after={"failed_percent": 50})
+def killed_until_it_ends(c, number):
+    """How often the collector and its process that stores were killed, one after the other, and the campaign at its end."""
     kills, seen = 0, -1
     while (d := until(lambda: show(c, number)))["campaign"]["state"] in ("running", "waiting"):
         at = d["campaign"]["done"]
@@ -218,15 +246,30 @@ def test_kills_at_any_moment_probe_no_node_twice(collect, make_postgresql, where
         seen = at
         kills += 1
         if kills % 2:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(c.child("--ingest"), signal.SIGKILL)
+            c.wait_cleared()
+            c.kill_child("--ingest")
         else:
             c.process.kill()
             c.process.wait()
             c.start()
-    assert kills >= 4 and states(d) == {"done": 46, "failed": 4}, (kills, d["campaign"])
-    assert {n: len(probed(c, n)) for n in c.fleet.names} == {n: 1 for n in c.fleet.names}
-    assert most_at_once(times(d).values()) <= 6 + 6, "those of before a kill are seen to end after it"
+    return kills, d
+
+
+@pytest.mark.parametrize("where", ["sqlite", "postgresql"])
+def test_kills_at_any_moment_probe_no_node_twice(collect, make_postgresql, where):
+    options = (f"--store={make_postgresql().uri}",) if where == "postgresql" else ()
+    faults = "--faults=node0[1-5] busy=1 0-8; node[41-44] fails; node[11-30] cuts=5"
+    c = collect(50, "--run-ms=400", faults, collector=options).start()
+    c.wait_up(50)
+    kills = campaigns = 0
+    while kills < 4:  # on a busy machine we may be late for most of one
+        campaigns += 1
+        number = begin(c, name=f"c{campaigns}", at_once=6, at_once_each={"by": "prefix", "n": 6}, stop_after={"failed_percent": 50})
+        more, d = killed_until_it_ends(c, number)
+        kills += more
+        assert states(d) == {"done": 46, "failed": 4}, (kills, d["campaign"])
+        assert most_at_once(times(d).values()) <= 6 + 6, "those of before a kill are seen to end after it"
+    assert {n: len(probed(c, n)) for n in c.fleet.names} == {n: campaigns for n in c.fleet.names}
 
 
 def test_rounds_follow_each_other(collect):
@@ -296,8 +339,11 @@ def test_lists_are_paged_and_requests_are_checked(collect):
     assert [n["node"] for n in first["node_states"]] == ["node1", "node2"] and first["cursor"] == "node2"
     assert [n["node"] for n in c.get(f"/v1/fleet/campaigns/{numbers[0]}?limit=2&cursor=node2")["node_states"]] == ["node3"]
     assert c.problem("/v1/fleet/campaigns/99")[0] == 404
+    for cursor in ("7", "node4", "%1b"):  # of another path
+        assert c.problem(f"/v1/fleet/campaigns/{numbers[0]}?cursor={cursor}")[1]["member"] == "cursor"
     for wrong, member in (({"name": "a b"}, "name"), ({"name": None}, "name"), ({"spec": {"benchmark": "x"}}, "spec.benchmark"),
                           ({"spec": {**SPEC, "force": True}}, "spec.force"), ({"spec": {**SPEC, "queue_s": 5}}, "spec.queue_s"),
+                          ({"spec": {**SPEC, "note": "a\u0007b"}}, "spec.note"), ({"name": "a\u0007b"}, "name"), ({"nodes": "node1\u0007"}, "nodes"),
                           ({"spec": {**SPEC, "size": "nothing"}}, "spec.size"), ({"nodes": "node[1-9]"}, "nodes"),
                           ({"nodes": "node["}, "nodes"), ({"at_once": 0}, "at_once"), ({"at_once": 257}, "at_once"),
                           ({"at_once_each": {"by": "rack"}}, "at_once_each"), ({"at_once_each": []}, "at_once_each"),
@@ -310,8 +356,17 @@ def test_lists_are_paged_and_requests_are_checked(collect):
                           ({"stop_after": 5}, "stop_after"), ({"dry_run": "yes"}, "dry_run"), ({"at_most": 5}, "at_most")):
         status, problem = send(c, "/v1/fleet/campaigns", {"name": "probe", "spec": SPEC, **wrong})
         assert status == 422 and problem["member"] == member, (wrong, status, problem)
+    for member, text, limits in (("retry_for", "soon", "1s to 366d"), ("retry_for", "0s", "1s to 366d"), ("retry_for", "53w", "1s to 366d"),
+                                 ("each", "9m", "10m to 366d"), ("each", "", "10m to 366d")):
+        problem = send(c, "/v1/fleet/campaigns", {"name": "probe", "spec": SPEC, member: text})[1]
+        assert problem["detail"].endswith(f'must be a duration such as "12h" or "7d" (s, m, h, d, w), from {limits}, got "{text}"'), problem
     assert send(c, "/v1/fleet/campaigns", {"name": "x"})[1]["member"] == "spec"
     assert send(c, "/v1/fleet/campaigns", [1])[0] in (400, 422)
+    for members, said in (({"budget_node_minutes": 1e12}, "must be a number of minutes above 0, and at most 1000000000"),
+                          ({"nope": 1}, "is unknown; the members are name, "), ({"at_once_each": {"z": 1}}, "is unknown; the members are by, n"),
+                          ({"stop_after": {"z": 1}}, "is unknown; the members are failed_percent")):
+        detail = send(c, "/v1/fleet/campaigns", {"name": "x", "spec": SPEC, **members})[1]["detail"]
+        assert detail.startswith(said), (members, detail)
     tomorrow = (datetime.datetime.now() + datetime.timedelta(days=1)).strftime("%a")
     for i in range(16):
         begin(c, name=f"n{i}", window=f"{tomorrow} 10:00-11:00")
@@ -336,7 +391,9 @@ def test_racks_come_from_the_groups(collect, tmp_path):
 
 
 FAKES = {"sbatch": 'printf "%s\\n" "$@" > "$WHERE/sbatch.args"; cat > "$WHERE/job"; echo "77;test"',
-         "scontrol": '''echo "$@" >> "$WHERE/scontrol.args"; [ "$*" != "${REFUSES:-}" ]''',
+         "scontrol": '''echo "$@" >> "$WHERE/scontrol.args"
+[ -z "${ENDS_SHELL:-}" ] || kill -s "$ENDS_SHELL" $PPID
+[ "$*" != "${REFUSES:-}" ]''',
          "scancel": 'echo "$@" > "$WHERE/scancel.args"',
          "numaprobe": 'printf "%s\\n" "$@" > "$WHERE/numaprobe.args"'}
 
@@ -352,6 +409,17 @@ def as_slurm(tmp_path, script, **env):
 
 
 def script_of(c, number):
+    """Its nodes are read after a start and when something has come from one of them: until then it says 503."""
+    def written():
+        try:
+            return get_script(c, number)
+        except urllib.error.HTTPError as refused:
+            if refused.code != 503:
+                raise
+    return until(written)
+
+
+def get_script(c, number):
     with urllib.request.urlopen(f"{c.url}/v1/fleet/campaigns/{number}/script", timeout=PATIENCE) as response:
         assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
         return response.read().decode()
@@ -362,7 +430,7 @@ def test_slurm_gets_a_script_in_which_values_stay_values(collect, tmp_path):
     c.wait_up(6)
     note = "it's $(touch x) `y` \\ END_OF_JOB \"z\""
     number = begin(c, through="slurm", nodes="node[2-5]", at_once=3, order="name", spec={**SPEC, "note": note, "quick": True})
-    script = until(lambda: show(c, number)["campaign"]["state"] == "waiting" and script_of(c, number))
+    script = until(lambda: counted(c, number, "state") == "waiting" and script_of(c, number))
     done, said = as_slurm(tmp_path, script)
     assert (done.returncode, done.stdout, done.stderr) == (0, "job 77: 4 nodes\n", ""), done
     words = said("sbatch.args")
@@ -372,8 +440,19 @@ def test_slurm_gets_a_script_in_which_values_stay_values(collect, tmp_path):
     assert not (tmp_path / "scancel.args").exists()
     job, said = as_slurm(tmp_path, (tmp_path / "job").read_text())
     assert job.returncode == 0 and said("numaprobe.args") == ["run", "latency", "--quick", "--size=1-64", f"--note={note}"], job
+    (tmp_path / "scontrol.args").unlink()
+    one = begin(c, through="slurm", nodes="node6", name="one", spec={**SPEC, "quick": True})
+    waiting = until(lambda: (d := show(c, one)) and d["campaign"]["state"] == "waiting" and d["campaign"])
+    assert waiting["why"].startswith("Slurm is to run it on 1 node: "), waiting
+    of_one = script_of(c, one)
+    assert f"{waiting['name']}: 1 node, at most" in of_one and as_slurm(tmp_path, of_one)[0].stdout == "job 77: 1 node\n", of_one
     failed, said = as_slurm(tmp_path, script, REFUSES="update JobId=77_2 ReqNodeList=node3")
     assert failed.returncode != 0 and said("scancel.args") == ["77"], "a node that Slurm does not know leaves no job"
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        (tmp_path / "scancel.args").unlink()
+        ended_by, said = as_slurm(tmp_path, script, ENDS_SHELL=number.name.removeprefix("SIG"))
+        assert ended_by.returncode == (130 if number == signal.SIGINT else 143), (number, ended_by)
+        assert said("scancel.args") == ["77"], ("Ctrl-C leaves no array that is held", number)
     assert [probed(c, n) for n in c.fleet.names] == [[]] * 6, "the collector contacts no node for it"
 
 
@@ -396,13 +475,13 @@ def test_what_slurm_has_run_is_seen_by_the_feed(collect):
     c.start()
     until(lambda: show(c, number))
     first = run_on(2)
-    until(lambda: show(c, number)["campaign"]["done"] == 1)
+    until(lambda: counted(c, number, "done") == 1)
     c.process.kill()
     c.process.wait()
     run_on(1)
     c.start()
-    until(lambda: (d := show(c, number)) and d["campaign"]["done"] == 2)
-    assert "nodes='node3'" in until(lambda: script_of(c, number)), "those that were probed are left out"
+    until(lambda: counted(c, number, "done") == 2)
+    assert "nodes='node3'" in script_of(c, number), "those that were probed are left out"
     run_on(3)
     done = ended(c, number)
     assert {n["node"]: n["state"] for n in done["node_states"]} == {"node1": "done", "node2": "done", "node3": "failed"}
@@ -463,7 +542,7 @@ def test_a_kill_during_the_submission_submits_nothing_twice(collect, tmp_path, m
 def script_refused(c, number):
     """Its nodes were read after the start, and none is left for a script."""
     try:
-        return script_of(c, number) and False
+        return get_script(c, number) and False
     except urllib.error.HTTPError as refused:
         return refused.code == 409
 
@@ -529,8 +608,14 @@ def test_the_command_line_starts_shows_and_cancels(collect):
     campaign("start", f"--window={tomorrow} 10:00-11:00")
     assert "cancelled by uid:" in campaign("cancel", "2")
     assert "has ended" in campaign("cancel", "2", status=1)
-    assert "at_once_each" in campaign("start", "--at-once-each=colour:1", status=2)
+    assert campaign("start", "--at-once-each=colour:1", status=2).startswith("numaprobe: --at-once-each: must be one of: rack, ")
     assert "rack:2" in campaign("start", "--at-once-each=rack", status=2)
+    for option, words in (("--nodes", ["-w", "other1"]), ("--at-once", ["--at-once=300"]), ("--force", ["--force"]),
+                          ("--size", ["--size=wide"]), ("--through", ["--through=nobody"]),
+                          ("--window", ["--through=slurm", "--window=Sat 00:00-24:00"])):
+        assert campaign("start", *words, status=2).startswith(f"numaprobe: {option}: "), (option, words)
+    little = json.loads(campaign("start", "--name=little", "--node-minutes=0.00012", "--dry-run", "-o", "json"))
+    assert little["plan"]["probed"] == 0, "a budget is not rounded to none"
     assert "show ID" in campaign("show", status=2) and "unknown action" in campaign("begin", status=2)
     url = env.pop("NUMAPROBE_FLEET")
     assert "weekly" in campaign("list", f"--fleet={url}"), "an option, as for the commands that judge"

@@ -91,8 +91,9 @@ def test_what_a_collector_has_arrives_as_it_is(chain):
     lower, upper = chain("--bad=1", "--bad-percent=30")
     wait_same(lower, upper, EVERY)
     assert upper.wait_up(NODES)["runs_stored"] == EVERY
-    (below,) = upper.below()
-    assert below["collector"] == lower.url and below["state"] == "up" and below["lost"] == 0 and below["problem"] == "", below
+    # On a busy machine a page of it may be late: then this is its problem until the next one.
+    below = until(lambda: (b := upper.below()[0])["state"] == "up" and not b["problem"] and b)
+    assert below["collector"] == lower.url and below["lost"] == 0 and len(upper.below()) == 1, below
     assert below["history_id"] == lower.get("/v1/feed?limit=1")["history_id"]
     node = upper.node(lower.fleet.names[3])
     assert node["collector"] == lower.url and node["url"] == "" and not node["duplicate"] and node["sources"] == [f"collector:{lower.url}"]
@@ -117,8 +118,8 @@ def test_nothing_is_lost_or_twice_when_one_is_killed(chain, who):
         total += 2 * NODES
         if "ingest" in who:
             c.kill_child("--ingest")
-            # Between two kills, or whoever sent what is on the way would be at fault for both.
             until(lambda before=before: c.status()["runs_stored"] > before)
+            c.wait_cleared()
         else:
             c.process.kill()
             c.process.wait()
@@ -165,9 +166,9 @@ def test_a_node_that_comes_two_ways_is_a_duplicate_and_its_runs_are_stored_once(
 def test_what_was_deleted_below_is_reported(collect, chain):  # noqa: F811
     lower, upper = chain(f"--interval-s={20 * 86400}", lower=["--keep-days=60"], before=lambda c: until(lambda: different(c)[0] < EVERY))
     kept = different(lower)[0]
-    gone = until(lambda: (b := upper.below())[0]["lost"] == EVERY - kept and b[0])
+    until(lambda: (b := upper.below()[0])["lost"] == EVERY - kept and b["state"] == "up")
     wait_runs(upper, kept)
-    assert gone["state"] == "up" and f"lost={EVERY - kept}" in upper.log.read_text()
+    assert f"lost={EVERY - kept}" in upper.log.read_text()
 
 
 def test_whole_runs_come_from_the_collector_below(chain):
@@ -230,15 +231,15 @@ def test_labels_that_come_later_pass_through(chain):
     until(lambda: above.status()["store_ready"] and above.rows("SELECT count(*) FROM run") == [(EVERY,)])
     names = below.fleet.names
     set_label(below, 2, 7, "kept")
-    set_label(below, 5, 1, "also")
-    until(lambda: above.rows(labelled) == sorted([(names[2], 7, "kept"), (names[5], 1, "also")]))
+    set_label(below, 5, 2, "also")
+    until(lambda: above.rows(labelled) == sorted([(names[2], 7, "kept"), (names[5], 2, "also")]))
     kept = "SELECT n.name, a.run FROM archive a JOIN node n ON n.id = a.node WHERE a.cited = 0 ORDER BY 1"
-    assert above.rows(kept) == sorted([(names[2], 7), (names[5], 1)]), "wanted in the transaction that stores the label"
+    assert above.rows(kept) == sorted([(names[2], 7), (names[5], 2)]), "wanted in the transaction that stores the label"
     above.kill()
     set_label(below, 2, 7, "")
-    until(lambda: below.rows(labelled) == [(names[5], 1, "also")])
+    until(lambda: below.rows(labelled) == [(names[5], 2, "also")])
     above.start()
-    until(lambda: above.rows(labelled) == [(names[5], 1, "also")])
-    assert above.rows(kept) == [(names[5], 1)]
+    until(lambda: above.rows(labelled) == [(names[5], 2, "also")])
+    assert above.rows(kept) == [(names[5], 2)]
     assert above.rows(RUN_LITE) == below.rows(RUN_LITE)
     assert [c["lost"] for c in above.below()] == [0], "notes are no runs that were deleted"

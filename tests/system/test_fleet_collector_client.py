@@ -5,17 +5,18 @@ import json
 import os
 import re
 import subprocess
+import time
 
 import pytest
 
 from client import run
 from conftest import until
 from test_fleet import slurm
-from test_fleetd import FLEETD, collect  # noqa: F401  (a fixture)
+from test_fleetd import FLEETD, NO_NODE_IS_LATE, collect  # noqa: F401  (a fixture)
 
 FORMATS = ("table", "json", "ndjson", "csv")
 METRIC = "latency.n0.n0.median_ns"
-COMMANDS = (("status",), ("outliers",), ("ranking", METRIC), ("compare", METRIC), ("compare", METRIC, "--group-by=microcode"),
+COMMANDS = (("status",), ("coverage",), ("outliers",), ("ranking", METRIC), ("compare", METRIC), ("compare", METRIC, "--group-by=microcode"),
             ("history", "node07", METRIC), ("effect", "microcode"), ("reference",))
 
 
@@ -27,15 +28,22 @@ def ask(c, *words, **kw):
 @pytest.fixture
 def collected(collect):  # noqa: F811
     def make(nodes, *options, **kw):
-        c = collect(nodes, *options, **kw).start()
+        c = collect(nodes, *options, collector=[NO_NODE_IS_LATE], **kw).start()
         c.wait_known(nodes)
         return c
     return make
 
 
+AGES = r'"staleness_s":{[^}]*}'  # of the newest runs, at the time of the request
+
+
 def settled(text):
     """Without the time of the request, which no two requests share, and what only a collector knows."""
-    return re.sub(r'("(?:evaluated|created)":")[^"]*', r"\1", text).replace(',"states":{}', "")
+    return re.sub(AGES, "", re.sub(r'("(?:evaluated|created)":")[^"]*', r"\1", text)).replace(',"states":{}', "")
+
+
+def ages(text):
+    return [age for of in re.findall(AGES, text) for age in json.loads("{" + of + "}")["staleness_s"].values()]
 
 
 @pytest.mark.parametrize("options", [("--classes=2", "--runs=8", "--bad=2"), ("--runs=20", "--waves=3", "--rollout-percent=8"),
@@ -45,15 +53,37 @@ def test_every_command_says_the_same(collected, options):
     said = []
 
     def same(words, form):
+        begun = time.monotonic()
         theirs, ours = c.fleet.run(*words, "-w", c.fleet.all, "-o", form), ask(c, *words, "-o", form)
+        passed = time.monotonic() - begun + 1  # they are whole seconds
         said[:] = ((done.returncode, settled(done.stdout), done.stderr) for done in (ours, theirs))
-        return said[0] == said[1]
+        older = [a - b for a, b in zip(ages(ours.stdout), ages(theirs.stdout))]
+        return said[0] == said[1] and all(0 <= n <= passed for n in older)
     for words in COMMANDS:
         for form in FORMATS:
             with contextlib.suppress(AssertionError):  # on a busy machine a response may take too long: both are requested again
                 until(lambda words=words, form=form: same(words, form))
-            assert said[0] == said[1], (words, form)
+                continue
+            raise AssertionError((words, form, said))
     assert any(c.fleet.run(*words, "-w", c.fleet.all).stdout for words in COMMANDS)
+
+
+def test_names_that_are_unknown_are_told_the_same(collected):
+    c = collected(20, "--runs=8", "--bad=0")
+    metric = "latency.local.dram.median_ns"
+    for words, said in (
+            (("ranking", metric + "x"), f'metric: no node has the metric "{metric}x"; did you mean "{metric}"?'),
+            (("ranking", metric, "--class=zz"), r"--class: no node is of a class zz; there are [0-9a-f]{12} \(20 nodes\)"),
+            (("compare", metric, "--group-by=microcde"), 'fact: no node has the fact "microcde"; did you mean "microcode"?'),
+            (("history", "node01", metric + "x"), f'metric: the node has no metric "{metric}x"; did you mean "{metric}"?'),
+            (("history", "node99", metric), r"node99 is not among the nodes that are named \(--nodes\)"),
+            (("effect", "kernl"), 'fact: no node has the fact "kernl"; did you mean "kernel"?'),
+            (("effect", "kernel", "--to=x"), "fact: kernel changed on no node")):
+        for done in (c.fleet.run(*words, "-w", c.fleet.all), ask(c, *words, "-w", c.fleet.all)):
+            assert done.returncode == 5 and not done.stdout, (words, done)
+            assert re.fullmatch("numaprobe: " + said.replace("?", r"\?"), done.stderr.rstrip("\n")), done.stderr
+    said = ask(c, "history", "nod01", metric).stderr
+    assert said == 'numaprobe: node: there is no run of node "nod01"; did you mean "node01"?\n', said
 
 
 def test_drain_says_the_same(collected, tmp_path):
@@ -81,7 +111,7 @@ def test_a_set_narrows(collected):
 
 
 def test_status_has_the_states_that_the_collector_knows(collect):  # noqa: F811
-    c = collect(30, "--bad=0", "--faults=node01 refuses; node03 name; node10 clock=300").start()
+    c = collect(30, "--bad=0", "--faults=node01 refuses; node03 name; node10 clock=300", collector=[NO_NODE_IS_LATE]).start()
     c.wait_up(29)
     until(lambda: c.node("node01")["state"] == "down" and c.node("node03")["outcome"] == "alien")
     shown = ask(c, "status")
@@ -95,6 +125,22 @@ def test_status_has_the_states_that_the_collector_knows(collect):  # noqa: F811
     assert document["states"] == {"down": "node01", "alien": "node03"} and document["wrong_clocks"] == "node10", document
     assert sorted(f["nodes"] for f in document["failures"]) == ["node01", "node03"], document
     assert ask(c, "outliers", "--partial-ok").returncode == 0, "what is stored is judged"
+
+
+def test_coverage_is_that_of_the_status_of_the_collector(collect):  # noqa: F811
+    c = collect(30, "--classes=2", "--interval-s=2592000", "--bad=0", "--faults=node01 refuses", collector=[NO_NODE_IS_LATE])
+    c.start()
+    c.wait_known(29)
+    until(lambda: c.node("node01")["state"] == "down")
+    status = until(lambda: (s := c.status()["coverage"]) and [k["up"] for k in s["classes"]] == [15, 14] and s)
+    said = json.loads(ask(c, "coverage", "-o", "json").stdout)
+    *classes, none = said["classes"]
+    assert none["class"] is None and none["stale_nodes"] == "node01" and (none["nodes"], none["up"]) == (1, 0), none
+    assert [(k["class"], k["nodes"], k["up"], k["fresh"], k["with_3_runs"], k["stale"]) for k in classes] == \
+        [(k["class"], k["known"], k["up"], k["fresh"], k["enough_runs"], k["stale"]) for k in status["classes"]], (said, status)
+    assert status["unmeasured"] == 1 and any(k["stale"] for k in classes), (status, said)
+    for ours, theirs in zip(classes, status["classes"]):
+        assert all(abs(age - theirs["staleness_s"][share]) < 3600 for share, age in ours["staleness_s"].items()), (ours, theirs)
 
 
 def test_a_node_that_is_gone_keeps_its_history(collected):
@@ -170,7 +216,7 @@ def test_runs_come_in_pages_of_whole_nodes(collected):
     assert facts["hash"] == known and facts["facts"]["cpu_model"]
     assert c.problem(f"/v1/facts/{'0' * 64}")[0] == 404
     for query, member in (("form=whole", "form"), ("newest=0", "newest"), ("newest=51", "newest"), ("limit=1001", "limit"),
-                          ("cursor=x", "cursor"), ("since=noon", "since"), ("where=n[1-", "where")):
+                          ("cursor=x", "cursor"), ("since=noon", "since"), ("since=2999-01-01", "since"), ("where=n[1-", "where")):
         assert c.problem(f"/v1/fleet/runs?{query}")[1]["member"] == member, query
 
 

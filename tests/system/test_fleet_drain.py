@@ -13,7 +13,7 @@ import urllib.request
 import pytest
 
 from client import run
-from conftest import PATIENCE, until
+from conftest import PATIENCE, replace_text, until
 from test_fleet_findings import findings, found, judged, put
 from test_fleetd import FLEETD, collect  # noqa: F401: a fixture
 
@@ -40,11 +40,8 @@ class Slurm:
         (self.folder / name).chmod(0o755)
 
     def list(self, names, reasons=()):
-        """In one step: the collector may be reading it."""
-        reasons = dict(reasons)
-        (self.folder / "new").write_text("".join(f">{n} {'drain' if n in reasons else 'idle'} main* {reasons.get(n, 'none')}\n"
-                                                 for n in names))
-        (self.folder / "new").rename(self.folder / "listed")
+        reasons = dict(reasons)  # the collector may be reading it
+        replace_text(self.folder / "listed", "".join(f">{n} {'drain' if n in reasons else 'idle'} main* {reasons.get(n, 'none')}\n" for n in names))
 
     def reasons(self):
         lines = (line[1:].split(" ", 3) for line in (self.folder / "listed").read_text().splitlines())
@@ -74,6 +71,20 @@ def lines(c):
     with urllib.request.urlopen(request) as response:
         assert response.headers["Content-Type"].startswith("text/plain")
         return response.read().decode()
+
+
+def test_forms_by_preference(drained):
+    c, _ = drained(3)
+    for accept, kind in (("text/plain", "text/plain"), ("application/json, text/plain", "application/json"), ("nonsense", "application/json"),
+                         ("text/plain;q=0.2, */*;q=0.1", "text/plain"), ("text/html, */*;q=0.8", "application/json"), ("text/csv", None)):
+        request = urllib.request.Request(c.url + "/v1/fleet/drain", headers={"Accept": accept})
+        if kind:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as response:
+                assert response.headers["Content-Type"].startswith(kind), accept
+        else:
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(request, timeout=PATIENCE)
+            assert refused.value.code == 406 and "text/plain" in json.load(refused.value)["detail"]
 
 
 def suggested(c, action="drain"):
@@ -135,7 +146,7 @@ def test_without_slurm_nothing_is_suggested(collect):  # noqa: F811
 
 def test_a_collector_that_has_not_judged_says_so(collect):  # noqa: F811
     c = collect(1, "--faults=node1 refuses", collector=("--every=3600",)).start()
-    status, problem = c.problem("/v1/fleet/drain")
+    status, problem = c.refusal("/v1/fleet/drain")
     assert status == 503 and "not judged yet" in problem["detail"], problem
 
 

@@ -6,13 +6,14 @@ import io
 import json
 import re
 import subprocess
+import urllib.error
 import urllib.request
 
 import pytest
 
-from conftest import PATIENCE, ROOT
+from conftest import PATIENCE, ROOT, until
 from postgresql import make_postgresql  # noqa: F401
-from test_fleetd import Collector, collect  # noqa: F401
+from test_fleetd import Collector, collect, measure  # noqa: F401
 
 COLUMNS = ["node", "measured", "benchmark", "variant", "metric", "unit", "value", "lo", "hi", "class", "config", "seq"]
 DUCKDB = ROOT / "build" / "duckdb" / "bin" / "python"
@@ -82,7 +83,7 @@ def test_csv_has_the_same(filled):
             assert got == (pytest.approx(want, rel=1e-5) if isinstance(want, float) else want or None), (column, ours, theirs)
 
 
-@pytest.mark.parametrize("query, member", [("cursor=x", "cursor"), ("cursor=0.1", "cursor"), ("cursor=1", "cursor"),
+@pytest.mark.parametrize("query, member", [("cursor=x", "cursor"), ("cursor=0.1", "cursor"), ("cursor=1", "cursor"), ("cursor=1.-5", "cursor"), ("cursor=1.5", "cursor"), ("cursor=1.5.-1", "cursor"),
                                            ("limit=0", "limit"), ("limit=50001", "limit"), ("since=yesterday", "since")])
 def test_what_it_cannot_do_is_said(filled, query, member):
     code, problem = filled.problem(f"/v1/fleet/export.csv?{query}")
@@ -110,6 +111,41 @@ def test_both_engines_give_the_same_bytes(collect, make_postgresql, tmp_path, pa
         second.stop()
 
 
+@pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
+def test_an_export_ends_when_its_months_are_deleted(request, collect, engine):  # noqa: F811
+    server = request.getfixturevalue("make_postgresql")() if engine == "postgresql" else None
+    options = [f"--store={server.uri}"] if server else []
+    c = collect(NODES, "--runs=10", "--interval-s=10d", "--run-ms=0", collector=options).start()
+    c.wait_up(NODES)
+    first = {}
+    for path in ("ndjson?limit=500", "csv?limit=500", "ndjson?limit=500&since=2999-01-01T00:00:00Z"):
+        with urllib.request.urlopen(f"{c.url}/v1/fleet/export.{path}", timeout=PATIENCE) as response:
+            first[path] = response.headers.get("Link")
+    assert not first.pop("ndjson?limit=500&since=2999-01-01T00:00:00Z")
+    c.stop()
+    c.options.append("--keep-days=40")
+    c.start()
+    c.wait_up(NODES)
+
+    def deleted():
+        measure(c.fleet, NODES)
+        return all(refused(c, re.fullmatch(r'<(/[^>]+)>; rel="next"', link)[1]) for link in first.values())
+    until(deleted)
+    rows = "".join(pages(c, "/v1/fleet/export.ndjson?limit=500")).splitlines()
+    assert len(rows) > 500, "begun again it has what is kept"
+
+
+def refused(c, path):
+    """Whether a page of an export is refused because runs were deleted."""
+    try:
+        with urllib.request.urlopen(c.url + path, timeout=PATIENCE):
+            return False
+    except urllib.error.HTTPError as e:
+        detail = json.load(e)["detail"]
+        assert e.code in (409, 429, 503), (e.code, detail)
+        return e.code == 409 and "were deleted during this export: begin it again" in detail
+
+
 @pytest.mark.skipif(not DUCKDB.exists(), reason="DuckDB is not there (tools/duckdb.sh)")
 @pytest.mark.parametrize("name, read", [("ndjson", "read_json_auto"), ("csv", "read_csv_auto")])
 def test_duckdb_reads_it(filled, tmp_path, name, read):
@@ -118,6 +154,7 @@ def test_duckdb_reads_it(filled, tmp_path, name, read):
         (tmp_path / f"{i:03}.{name}").write_text(part, newline="")
     code = f"""if True:
         import duckdb, json, sys
+        duckdb.sql("SET enable_progress_bar = false")  # it is printed after two seconds, among what we read
         runs = duckdb.sql("SELECT * FROM {read}('{tmp_path}/*.{name}')")
         print(json.dumps([runs.columns, [str(t) for t in runs.types],
                           duckdb.sql("SELECT count(measured::TIMESTAMPTZ), count(DISTINCT node), median(value) FILTER (metric = 'latency.local.dram.median_ns')"

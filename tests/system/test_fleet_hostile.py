@@ -10,15 +10,16 @@ import signal
 import subprocess
 import threading
 import time
+import urllib.error
 import urllib.parse
 
 import pytest
 
 from client import run
-from conftest import PATIENCE, until
+from conftest import PATIENCE, replace_text, until
 from postgresql import make_postgresql  # noqa: F401 (a fixture)
-from test_fleet_campaigns import begin, ended, send
-from test_fleetd import FLEETD, collect  # noqa: F401 (a fixture)
+from test_fleet_campaigns import begin, ended, send, show, states
+from test_fleetd import FLEETD, NO_NODE_IS_LATE, collect  # noqa: F401 (a fixture)
 from test_storage import faked_clock, needs_faketime, set_clock
 
 NAME = "evil"
@@ -32,18 +33,19 @@ def page(after=0, **members):
 
 
 class Evil:
-    """A node: respond[path](query) gives (status, document or bytes, headers). `seen` has (time, method, path)."""
+    """A node: respond[path](query) gives (status, document or bytes, headers). `seen` has (time, method, path), `body` what came with
+    the newest request."""
 
     def __init__(self):
         evil = self
-        self.seen, self.respond = [], {"/v1/feed": lambda q: (200, page(int(q.get("after", ["0"])[0])), {})}
+        self.seen, self.body, self.respond = [], b"", {"/v1/feed": lambda q: (200, page(int(q.get("after", ["0"])[0])), {})}
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self):
                 length = int(self.headers.get("Content-Length") or 0)
-                self.rfile.read(length)
+                evil.body = self.rfile.read(length)
                 url = urllib.parse.urlsplit(self.path)
                 evil.seen.append((time.monotonic(), self.command, url.path))
                 known = evil.respond.get(f"{self.command} {url.path}") or evil.respond.get(url.path)
@@ -98,6 +100,12 @@ def test_a_node_that_has_no_time_for_ever_is_not_up(beside, evil, after):
     state = "down" if after == "1" else "missed"
     found = until(lambda: (n := c.node(NAME))["state"] == state and n)
     assert "503" in found["problem"], found
+
+
+def test_a_page_that_cannot_be_read_names_the_member(beside, evil):
+    evil.respond["/v1/feed"] = lambda q: (200, page(node={"a": [None]}), {})
+    c = beside()
+    assert until(lambda: c.node(NAME)["problem"]) == "node: must be a text of at most 63 bytes"
 
 
 def test_a_run_that_is_always_running_is_not_requested_without_pause(beside, evil):
@@ -216,33 +224,42 @@ def test_another_history_with_each_request_does_not_hurry_the_collector(beside, 
     assert ended(c, begin(c, nodes="node1"))["campaign"]["done"] == 1, "others are served"
 
 
+def has_nodes(c, names):
+    try:
+        return c.ask(f"/v1/fleet/nodes?where={names}&limit=1")["nodes"]
+    except urllib.error.HTTPError as e:  # the list is not read yet, or not again
+        assert e.code in (404, 503), e
+        return False
+
+
 def test_sources_with_ever_new_names_do_not_fill_the_memory(collect):  # noqa: F811
     c = collect(1, collector=["--store=postgresql:///none?host=/nowhere"])  # without a store no node is contacted
     c.list.write_text("x[1-10000]\n")
     c.start()
     until(lambda: c.status()["nodes"] == 10000)
     for names, gone in (("y[1-10000]", 10000), ("z[1-10000]", 0)):
-        c.list.write_text(f"{names}\n")
+        c.name([names])
         c.process.send_signal(signal.SIGHUP)
-        until(lambda: c.get(f"/v1/fleet/nodes?where={names}&limit=1")["nodes"])
+        until(lambda: has_nodes(c, names))
         states = c.status()["states"]
         assert (c.status()["nodes"], states["gone"]) == (10000, gone), states
 
 
 @needs_faketime
 def test_a_source_that_does_not_end_is_given_up(collect, tmp_path, monkeypatch):  # noqa: F811
-    """A pipe into which nothing is written: reading it takes as long as it may, by the clock of the collector."""
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
+    """The process that reads it is stopped: it takes as long as it may, by the clock of the collector."""
+    stop = tmp_path / "stop"
+    stop.write_text("#!/bin/sh\nkill -STOP $PPID\n")
+    stop.chmod(0o755)
     environment = faked_clock(tmp_path)
-    c = collect(1, collector=[f"--source=file:{pipe}"])
+    c = collect(1, collector=["--source=nodes:@late", f"--group-command={stop} %s"])
     with monkeypatch.context() as m:
         for name in ("LD_PRELOAD", "FAKETIME_TIMESTAMP_FILE", "FAKETIME_NO_CACHE"):
             m.setenv(name, environment[name])
         c.start()
     until(lambda: c.status()["states"]["up"] == 1)
     set_clock(tmp_path, "+5m")
-    until(lambda: "longer than it may" in next(s for s in c.status()["sources"] if str(pipe) in s["source"])["problem"])
+    until(lambda: "longer than it may" in next(s for s in c.status()["sources"] if "@late" in s["source"])["problem"])
     assert c.status()["nodes"] == 1, "nodes of other sources stay"
 
 
@@ -253,7 +270,7 @@ def test_nodes_beyond_the_limit_are_said_to_be_left_out(collect, tmp_path):  # n
     c.start()
     problem = until(lambda: c.status()["sources_problem"])
     assert "more than 65536 nodes" in problem and c.status()["nodes"] == 65536, problem
-    (tmp_path / "more").write_text("y[1-25000]\n")
+    replace_text(tmp_path / "more", "y[1-25000]\n")
     c.process.send_signal(signal.SIGHUP)
     until(lambda: not c.status()["sources_problem"])
     assert c.status()["nodes"] == 65000
@@ -261,7 +278,7 @@ def test_nodes_beyond_the_limit_are_said_to_be_left_out(collect, tmp_path):  # n
 
 def test_names_of_a_collector_below_that_are_none(evil):
     """The list is refused as a whole, and what is said of it can be printed."""
-    for sets, said in ((["a[1-65537]"], "65537 names"), (["x\x1b[2J"], "x?[2J"), (["x" * 64], "63 characters"), (["n\u20ac"], "n???"),
+    for sets, said in ((["a[1-65537]"], "65537 names"), (["x\x1b[2J"], "x?[2J"), (["x" * 64], "1 to 63 letters"), (["n\u20ac"], "n???"),
                        (["-oProxyCommand=x"], "letters"), ([{}], "node sets"), ("n1", "the response is not that")):
         document = {"gone": [], "up": sets} if isinstance(sets, list) else {"up": [sets]}
         evil.respond["/v1/fleet/states"] = lambda q, document=document: (200, document, {})
@@ -327,6 +344,35 @@ def test_an_address_that_would_show_a_password_is_refused(tmp_path, option, said
     assert done.returncode == 2 and said in done.stderr and "s3cret" not in done.stderr, (done.returncode, done.stderr)
 
 
+@pytest.mark.parametrize("rest, said", [
+    ("h:99999/x", "port must be a number from 1 to 65535"), ("h:0/x", "port must be a number from 1 to 65535"),
+    ("a:1,b:65536/x", "port must be a number from 1 to 65535"), ("a,b/x?port=1,2,3", "has 3 ports for 2 hosts"),
+    ("a,b/x?hostaddr=::1", "has 2 hosts, and 1 address for them"),
+    ("h/x?connect_timeout=soon", "connect_timeout must be a number"), ("h/x?keepalives_idle=99999999999", "keepalives_idle must be a number"),
+    ("h/x?sslmode=maybe", "sslmode must be one of disable allow prefer require verify-ca verify-full"),
+    ("h/x?target_session_attrs=read", "target_session_attrs must be one of"), ("h/x?nope=1", "nope is no option of a connection to PostgreSQL"),
+    ("h/x?sslmod=require", 'sslmod is no option of a connection to PostgreSQL; did you mean "sslmode"?'),
+    ("u:s3/cr?et=1@h/x", "must be a URI of PostgreSQL"), ("h/x?target_session_attrs=x", "target_session_attrs must be one of"),
+    ("h/x?sslrootcert=/nowhere/ca", "sslrootcert is no file that can be read: No such file"),
+    ("h/x?sslkey=/tmp", "sslkey must be a file, and is a directory"), ("h/x?sslrootcert=/etc/hostname", ""),
+    ("h/x?ssl_min_protocol_version=3", "ssl_min_protocol_version must be one of TLSv1"),
+    ("h/x?hostaddr=h2", "hostaddr must be IPv4 or IPv6 addresses"), ("h,i/x?hostaddr=10.0.0.1,fe80::1", ""),
+    ("h/x?client_encoding=LATIN1", "client_encoding must be one of UTF8"), ("h/x?replication=database", "replication must be one of false"),
+    ("h/x?sslkey=OPEN", "sslkey: others may use the file; its mode must be 0600"), ("h/x?sslrootcert=OPEN&client_encoding=UTF8", ""),
+    ("h/x?passfile=OPEN", "passfile: others may use the file; its mode must be 0600"), ("h/x?passfile=OWN&sslkey=OWN", ""),
+    ("h/x?sslcrldir=/nowhere", "sslcrldir is no directory that can be read: No such"), ("h/x?sslcrldir=/tmp", ""),
+    ("h/x?sslcrldir=OWN", "sslcrldir must be a directory, and is a file"),
+    ("h:5432,[::1]:65535/x?sslmode=verify-full&connect_timeout=3", ""), ("/x?host=/run/postgresql", ""), ("a,b/x?port=5433", ""),
+    (",/x?port=5433,", "")])
+def test_a_store_that_no_server_can_be_is_refused_before_a_start(tmp_path, rest, said):
+    for name, mode in (("OPEN", 0o644), ("OWN", 0o600)):
+        (tmp_path / name).touch(mode)
+        rest = rest.replace(name, f"{tmp_path}/{name}")
+    done = subprocess.run([FLEETD, "--config=/dev/null", f"--state-dir={tmp_path}", f"--store=postgresql://{rest}", "--check-config"],
+                          capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stderr) == (0, "") if not said else done.returncode == 2 and f"store: {said}" in done.stderr, done
+
+
 # --- A collector, and the command line
 
 @pytest.mark.parametrize("following", [itertools.cycle(["n1", "n2"]).__next__, lambda: "n1", lambda: "n" * 500], ids=["cycle", "same", "long"])
@@ -340,6 +386,21 @@ def test_pages_of_a_collector_that_do_not_end(evil, words, following):
     done = run("fleet", *words, f"--fleet={evil.url}")
     assert done.returncode == 3 and not done.stdout.startswith("{") and "pages do not end" in done.stderr, done
     assert len(evil.seen) <= 4, "at most: a page, the one after it, and the one that is not"
+
+
+@pytest.mark.parametrize("given", [None, 3, 64])
+def test_the_number_of_probes_is_the_collectors_unless_it_is_given(evil, given):
+    evil.respond["POST /v1/fleet/campaigns"] = lambda query: (200, {"campaign": {"id": 1}}, {})
+    done = run("fleet", "campaign", "start", "latency", f"--fleet={evil.url}", *([f"--at-once={given}"] if given else []))
+    assert done.returncode == 0 and json.loads(evil.body).get("at_once") == given, (done, evil.body)
+
+
+def test_pages_of_runs_that_do_not_move_on(evil):
+    evil.respond.update({"/v1/fleet/nodes": lambda query: (200, {"nodes": [], "cursor": None}, {}),
+                         "/v1/fleet/runs": lambda query: (200, page(more=True), {})})
+    done = run("fleet", "status", f"--fleet={evil.url}")
+    assert done.returncode == 3 and "pages do not end" in done.stderr, done
+    assert len(evil.requests("GET", "/v1/fleet/runs")) == 1
 
 
 def test_the_pages_of_a_campaign_are_one_document(evil):
@@ -373,3 +434,102 @@ def test_what_a_terminal_would_obey_is_escaped_in_findings(evil):
     evil.respond["/v1/fleet/findings"] = lambda query: (200, {"findings": [found], "next": None}, {})
     done = run("fleet", "findings", "-o", "json", f"--fleet={evil.url}")
     assert done.returncode == 0 and done.stdout.isascii() and json.loads(done.stdout) == {"findings": [found]}, done
+
+
+# --- How much is requested at once
+
+ONCE = ("--every=3600", NO_NODE_IS_LATE)  # one that is late would be requested again in an hour
+
+
+class Holding:
+    """Nodes behind one address, http://127.0.0.1:PORT/NODE. `begun` is called for each run that begins, before the response. Who
+    follows a run waits until `let_go` is set."""
+
+    def __init__(self, begun):
+        self.begun, self.let_go, self.lock, self.canceled, self.followed = begun, threading.Event(), threading.Lock(), set(), 0
+        nodes = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def respond(self, document):
+                body = json.dumps(document).encode()
+                with contextlib.suppress(OSError):
+                    self.send_response(200)
+                    self.send_header("Content-Length", len(body))
+                    self.end_headers()
+                    self.wfile.write(body)
+
+            def do_GET(self):
+                name = self.path.split("/")[1]
+                if "/v1/feed" in self.path:
+                    self.respond(page(node=name, history_id=f"{int(name[1:]):032x}"))
+                    return
+                with nodes.lock:
+                    nodes.followed += 1
+                nodes.let_go.wait(PATIENCE)
+                self.respond({"id": 1, "node": name, "state": "canceled" if name in nodes.canceled else "succeeded", "seconds": 1})
+
+            def do_POST(self):
+                name = self.path.split("/")[1]
+                self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                if self.path.endswith("/cancel"):
+                    nodes.canceled.add(name)
+                else:
+                    nodes.begun()
+                self.respond({"id": 1, "node": name, "state": "running"})
+
+            def log_message(self, *_):
+                pass
+
+        class Server(http.server.ThreadingHTTPServer):
+            request_queue_size = 1024
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/%h"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def stop(self):
+        self.let_go.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def test_a_campaign_contacts_no_more_nodes_at_once_than_the_collector_may(collect):
+    full, now, most = threading.Barrier(4), 0, 0
+
+    def begun():
+        nonlocal now, most
+        with nodes.lock:
+            now += 1
+            most = max(most, now)
+        full.wait(PATIENCE)  # four are on the way
+        with nodes.lock:
+            now -= 1
+    nodes = Holding(begun)
+    nodes.let_go.set()
+    c = collect(1, collector=("--at-once=4", *ONCE))
+    c.list.write_text(f"n[1-200] url={nodes.url}\n")
+    c.start()
+    try:
+        until(lambda: c.status()["states"]["up"] == 200)
+        done = ended(c, begin(c, at_once=200))
+        assert states(done) == {"done": 200} and most == 4, (states(done), most)
+    finally:
+        nodes.stop()
+
+
+def test_runs_are_cancelled_while_nodes_hold_as_many_requests_as_they_may(collect):
+    nodes = Holding(lambda: None)
+    c = collect(1, collector=ONCE)
+    c.list.write_text(f"n[1-600] url={nodes.url}\n")
+    c.start()
+    try:
+        until(lambda: c.status()["states"]["up"] == 600)
+        numbers = [begin(c, name=f"c{i}", at_once=200, nodes=f"n[{i * 200 + 1}-{i * 200 + 200}]") for i in range(3)]
+        for number in numbers:  # 512 of 600 are followed
+            until(lambda number=number: sum(n["run"] is not None for n in show(c, number)["node_states"]) == 200)
+            send(c, f"/v1/fleet/campaigns/{number}/cancel")
+        until(lambda: len(nodes.canceled) == 600)
+        assert nodes.followed <= 512, "none was given up to make room"
+        nodes.let_go.set()
+        assert [states(ended(c, number)) for number in numbers] == [{"skipped": 200}] * 3
+    finally:
+        nodes.stop()

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import os
+import sqlite3
 import subprocess
 import urllib.error
 import urllib.request
@@ -13,6 +14,7 @@ import pytest
 from client import CLIENT, run
 from conftest import PATIENCE, fake_bench_env, until
 from test_fleetd import collect  # noqa: F401
+from test_fleetd_store import fill, small_disk
 
 
 @pytest.fixture
@@ -58,12 +60,11 @@ def page(c, name, query="limit=100&after=0"):
 def post(c, name, file, body):
     """(status, document)."""
     headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {file.read_text().strip()}"} if file else {})}
-    with contextlib.suppress(urllib.error.HTTPError):
+    try:
         with urllib.request.urlopen(urllib.request.Request(f"{c.url}/v1/fleet/feeds/{name}", body, headers), timeout=PATIENCE) as r:
             return r.status, json.load(r)
-    with pytest.raises(urllib.error.HTTPError) as caught:
-        urllib.request.urlopen(urllib.request.Request(f"{c.url}/v1/fleet/feeds/{name}", body, headers), timeout=PATIENCE)
-    return caught.value.code, json.load(caught.value)
+    except urllib.error.HTTPError as refused:
+        return refused.code, json.load(refused)
 
 
 def stored(c, name):
@@ -89,6 +90,13 @@ def test_a_node_pushes_all_of_its_runs_and_then_what_is_new(pushed):
     assert stored(c, first) == [(261, 261)] and c.node(second)["state"] == "new"
     assert not c.node(c.fleet.names[2])["pushes"], "others are contacted as before"
     c.wait_up(2)
+
+
+def test_a_node_is_no_collector(make_daemon):
+    node = make_daemon()
+    url = f"http://127.0.0.1:{node.port}"
+    done = run("push", f"--to={url}", url=url)
+    assert done.returncode == 5 and done.stderr.count(f"{url} is the daemon of a node (numaprobed), not a collector") == 1
 
 
 def wanted(c, name, file):
@@ -276,3 +284,30 @@ def test_what_is_missing_is_named(pushed):
     c.start()
     done = push(c, c.fleet.names[0], file, "--node=elsewhere")
     assert done.returncode == 5 and "source = announce" in done.stderr, done
+
+
+def test_a_push_finds_out_that_a_full_disk_has_room_again(collect, tmp_path):  # noqa: F811
+    with small_disk(tmp_path / "small", 16) as folder:
+        c = collect(1, "--runs=1000", "--run-ms=0", collector=["--source=announce", f"--state-dir={folder}/state"])
+        c.options = [o for o in c.options if not o.startswith("--hostfile")]  # no node is contacted: nothing else shows it
+        c.start()
+        until(lambda: c.status()["store_ready"])
+        name = c.fleet.names[0]
+        file = token(c, "one", name)
+        named(c, name)
+        ballast = fill(folder)
+        os.truncate(ballast, ballast.stat().st_size - (256 << 10))
+
+        def full():
+            done = push(c, name, file)
+            assert done.returncode == 1, done
+            return "the disk is full" in done.stderr and ("not stored, send it again" in done.stderr or "collector's store" in done.stderr)
+        until(full)
+        until(full)
+        assert c.status()["store_state"] == "unwritable"
+        ballast.unlink()
+        until(lambda: push(c, name, file).returncode == 0)
+        assert c.status()["store_state"] == "ready"
+        with contextlib.closing(sqlite3.connect(f"file:{folder}/state/fleet.db?mode=ro", uri=True)) as db:
+            assert db.execute("SELECT count(*), count(DISTINCT feed || '.' || seq) FROM run").fetchall() == [(2000, 2000)]
+        c.stop()

@@ -1,24 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """numaprobe-fleetd over virtual nodes (tests/fleet/vnodes): what it stores and says is held against their truth."""
 import contextlib
+import datetime
 import gzip
 import json
 import os
 import pathlib
 import re
 import signal
+import socket
 import sqlite3
 import subprocess
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
 
 import pytest
 
-from conftest import PATIENCE, UnixConnection, build_dir, until, without_fault
+from conftest import PATIENCE, UnixConnection, build_dir, replace_text, until, without_fault
 from test_fleet import Fleet
 
 FLEETD = build_dir() / "fleet" / "numaprobe-fleetd"
+# An option of a collector for which no node is late: one that sends nothing for a quarter of it has failed.
+NO_NODE_IS_LATE = f"--node-timeout={4 * PATIENCE}"
 
 
 class Collector:
@@ -34,10 +39,7 @@ class Collector:
         self.process, self.program = None, FLEETD
 
     def name(self, names):
-        """In one step: the collector may be reading the list."""
-        other = self.list.with_name("list.next")
-        other.write_text("\n".join(names) + "\n")
-        other.rename(self.list)
+        replace_text(self.list, "\n".join(names) + "\n")  # the collector may be reading it
 
     def start(self):
         seen = self.log.read_text().count("event=ready") if self.log.exists() else 0
@@ -70,13 +72,43 @@ class Collector:
         if self.log.exists():
             without_fault(self.log.read_text())  # of those that were killed too
 
-    def get(self, path):
+    def ask(self, path):
+        """What one request gets; HTTPError if it is refused."""
+        return json.loads(self.ask_bytes(path))
+
+    def ask_bytes(self, path):
         with urllib.request.urlopen(self.url + path, timeout=PATIENCE) as response:
-            return json.load(response)
+            return response.read()
+
+    def get(self, path):
+        return json.loads(self.get_bytes(path))
+
+    def get_bytes(self, path):
+        """What a patient client gets: a collector that reads its sources for the first time, whose process that reads is
+        busy, or that has many requests of this address says later."""
+        def found():
+            try:
+                return [self.ask_bytes(path)]
+            except urllib.error.HTTPError as e:
+                if e.code not in (429, 503):
+                    raise
+                said.append(e)
+        said = []
+        try:
+            return until(found)[0]
+        except AssertionError:
+            raise said[-1] from None
 
     def problem(self, path):
+        """(status, document) of the refusal that a patient client gets, as get()."""
         with pytest.raises(urllib.error.HTTPError) as caught:
             self.get(path)
+        return caught.value.code, json.load(caught.value)
+
+    def refusal(self, path):
+        """(status, document) of one request that is refused, also if it is for now."""
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            self.ask(path)
         return caught.value.code, json.load(caught.value)
 
     def status(self):
@@ -126,6 +158,14 @@ class Collector:
         if pid := self.find_child("--work"):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+    def wait_cleared(self):
+        """Until no page is in doubt: if it was on the way when the process that stores was killed, and is when it is killed again,
+        the node is at fault for both. A document of facts that was stored at that moment does not come again."""
+        def in_doubt():
+            found = re.findall(r"event=(?:ready |ingest\.cleared |ingest\.ended .*doubtful=\S* of=(\S*))", self.log.read_text())
+            return bool(found and found[-1] == "page")
+        until(lambda: not in_doubt())
 
     def kill_child(self, option):
         """And waits until the collector knows."""
@@ -243,7 +283,7 @@ def test_a_restart_continues_where_it_was(collect):
 def read_again(c, path="/v1/fleet/outliers"):
     """None: the process that reads is about to be started again."""
     with contextlib.suppress(urllib.error.HTTPError):
-        return c.get(path)
+        return c.ask(path)
 
 
 def test_processes_that_are_killed_lose_nothing(collect):
@@ -254,8 +294,8 @@ def test_processes_that_are_killed_lose_nothing(collect):
     for killed in range(1, 13):
         until(lambda: c.status()["store_ready"])
         before = c.status()["runs_stored"]
-        # Something is stored between two kills, or the node whose page is on the way would be at fault for both.
         until(lambda: c.status()["runs_stored"] > before or complete())
+        c.wait_cleared()
         c.kill_child("--ingest")
         if killed % 4 == 0:
             c.process.kill()
@@ -276,16 +316,37 @@ def test_a_page_that_ends_its_reader_stops_no_other_node(collect):
     c.start()
     c.wait_up(4)
     poisoned = until(lambda: (n := c.node("node3"))["poison"] and n)
-    assert poisoned["problem"] == "its page ended the process that reads it" and poisoned["received"] is None
+    assert poisoned["problem"] == "what it sent ended the process that reads it" and poisoned["received"] is None
     until(lambda: c.status()["store_ready"] and c.rows("SELECT count(*) FROM run") == [(4 * 12,)])  # of all others
     c.wait_up(4)
     assert all(c.node(n)["poison"] is None for n in c.fleet.names if n != "node3")
     finding = until(lambda: next(iter(c.get("/v1/fleet/findings?what=poison")["findings"]), None))
     assert (finding["node"], finding["state"], finding["grade"]) == ("node3", "open", "sure"), finding
+    assert re.search(r"event=ingest\.ended suspect= doubtful=node3 .*\n(.*\n)*.*event=ingest\.ended suspect=node3 ", c.log.read_text()), "twice"
     ended = c.log.read_text().count("event=ingest.ended")
     before = c.status()["requests"]
     until(lambda: c.status()["requests"] >= before + 3 * 4)
     assert c.log.read_text().count("event=ingest.ended") == ended, "it is left alone for an hour"
+
+
+
+def test_whole_runs_that_end_their_reader_stop_no_page_of_their_node(collect):
+    c = collect(6, "--bad=0", collector=("--archive=all",))
+    c.program = build_dir() / "tests" / "fakes" / "numaprobe-fleetd_poisoned"  # its reader ends by each whole run of node6
+    c.name([n for n in c.fleet.names if n != "node3"])
+    c.start()
+    until(lambda: c.node("node6")["poison"])
+    kept = "SELECT node.name, sum(archive.state) FROM archive JOIN node ON node.id = archive.node GROUP BY 1 ORDER BY 1"
+    until(lambda: c.status()["store_ready"] and c.rows(kept) == [("node1", 12), ("node2", 12), ("node4", 12), ("node5", 12), ("node6", 0)])
+    assert re.search(r"event=ingest\.ended suspect=node6 doubtful=node6 of=run ", c.log.read_text())
+    ended = c.log.read_text().count("event=ingest.ended")
+    measure(c.fleet, 6)
+    until(lambda: c.status()["store_ready"] and c.rows("SELECT count(*) FROM run") == [(5 * 13,)])
+    node = c.node("node6")
+    assert node["state"] == "up" and node["problem"] == "" and node["poison"], node
+    finding = until(lambda: next(iter(c.get("/v1/fleet/findings?what=poison")["findings"]), None))
+    assert (finding["node"], finding["text"]) == ("node6", "node6: what it sent ended the process that reads it"), finding
+    assert c.log.read_text().count("event=ingest.ended") == ended, "they are left alone for an hour"
 
 
 def test_what_nodes_do_wrong_is_said_and_others_are_not_held_up(collect):
@@ -307,6 +368,20 @@ def test_what_nodes_do_wrong_is_said_and_others_are_not_held_up(collect):
     assert until(lambda: c.node("node01")["state"] == "down")
 
 
+def test_a_node_that_takes_long_has_the_time_that_is_set(collect):
+    c = collect(3, "--faults=node2 slow=6", collector=("--node-timeout=120",)).start()
+    c.wait_up(3)
+
+
+def test_a_list_of_one_node_is_named_in_the_singular(collect):
+    c = collect(3).start()
+    c.wait_up(3)
+    c.name(c.fleet.names[:1])
+    c.process.send_signal(signal.SIGHUP)
+    problem = until(lambda: c.status()["sources_problem"])
+    assert "it names 1 node and named 3 before" in problem, problem
+
+
 def test_nodes_come_and_go_with_their_source(collect):
     c = collect(30).start()
     c.wait_up(30)
@@ -317,7 +392,7 @@ def test_nodes_come_and_go_with_their_source(collect):
     c.process.send_signal(signal.SIGHUP)
     until(lambda: "believed if it says so again" in c.status()["sources_problem"])
     assert c.status()["nodes"] == 29, "half of a fleet does not disappear by one list"
-    assert c.problem("/readyz")[0] == 503
+    assert c.refusal("/readyz")[0] == 503
     c.process.send_signal(signal.SIGHUP)
     until(lambda: c.status()["nodes"] == 5)
     c.list.unlink()
@@ -343,9 +418,41 @@ def test_a_rollout_is_a_change_with_its_cause(collect):
         assert 5 < change["percent"] < 11 and "microcode" in json.dumps(change["fact_changes"]), change
     late = c.get(f"/v1/fleet/history?metric={metric}&node={c.fleet.names[0]}&since={histories[0]['points'][15]['measured']}")
     assert len(late["points"]) == 5
-    for query, member in (("node=node1", "metric"), (f"metric={metric}", "node"), (f"metric={metric}&node=x", "metric"),
+    for query, member in (("node=node1", "metric"), (f"metric={metric}", "node"), (f"metric={metric}&node=x", "node"),
                           (f"metric={metric}&node=node1&since=noon", "since")):
         assert c.problem(f"/v1/fleet/history?{query}")[1]["member"] == member
+
+
+def test_a_change_point_beside_the_change_of_set_up_has_its_cause(collect):
+    """Noise of half of the step moves some change points by some runs."""
+    c = collect(60, "--runs=20", "--waves=3", "--rollout-percent=8", "--run-percent=4", "--bad=0").start()
+    c.wait_known(60)
+    metric, moved = "latency.n0.n0.median_ns", []
+    began = dict(c.rows("SELECT name, max(from_ms) FROM setup JOIN node ON node.id = setup.node GROUP BY name HAVING count(*) = 2"))
+    for name, from_ms in began.items():
+        h = c.get(f"/v1/fleet/history?metric={metric}&node={name}")
+        times = [p["measured"] for p in h["points"]]
+        ms = [datetime.datetime.fromisoformat(t.replace("Z", "+00:00")).timestamp() * 1000 for t in times]
+        first = next((i for i, at in enumerate(ms) if at >= from_ms - 1), len(ms))
+        for change in h["change_points"]:
+            runs = first - times.index(change["at"])
+            near = abs(runs) <= 2 and first < len(ms)
+            assert change["setup_runs"] == (runs if near else None), (name, change, runs)
+            assert ("microcode" in json.dumps(change["fact_changes"])) == near, (name, change, runs)
+            moved += [runs] if near and runs else []
+    assert moved, "no change point was beside the change of set-up"
+
+
+def test_the_collector_is_reached_by_the_host_name_of_its_machine(collect):
+    c = collect(1, collector=("--listen=127.0.0.1:0,0.0.0.0:0", "--insecure-plaintext", "--insecure-anonymous")).start()
+    url = f"http://127.0.0.1:{re.search(r'0[.]0[.]0[.]0:([0-9]+)', c.log.read_text())[1]}/healthz"
+    for host in (socket.gethostname(), socket.gethostname().split(".")[0], "evil.test"):
+        request = urllib.request.Request(url, headers={"Host": host})
+        with contextlib.suppress(urllib.error.HTTPError):
+            urllib.request.urlopen(request, timeout=PATIENCE).close()
+            assert host != "evil.test"
+            continue
+        assert host == "evil.test", host
 
 
 def test_old_months_are_deleted(collect):
@@ -371,6 +478,13 @@ def test_lists_are_filtered_and_paged(collect):
     assert [n["node"] for p in (first, second, third) for n in p["nodes"]] == sorted(c.fleet.names)
     assert third["cursor"] is None
     assert [n["node"] for n in c.get("/v1/fleet/nodes?where=node[03,07],other")["nodes"]] == ["node03", "node07"]
+    until(lambda: c.get("/v1/fleet/runs?where=node03,other")["runs"])
+    for path in ("nodes?where={}", "runs?where={}", "findings?where={}", "findings?node={}"):
+        for name, near in (("nope", ""), ("nod03", '"nod03"; did you mean "node03"?')):
+            status, problem = c.problem("/v1/fleet/" + path.format(name))
+            assert status == 404 and problem["member"] == path[:-3].partition("?")[2] and near in problem["detail"], (path, name, problem)
+        c.get("/v1/fleet/" + path.format("node03" if "node=" in path else "node03,nope"))
+    assert 'did you mean "node03"' in c.problem("/v1/fleet/nodes/nod03")[1]["detail"]
     assert c.get("/v1/fleet/nodes?state=down")["nodes"] == []
     for query, member in (("state=asleep", "state"), ("limit=0", "limit"), ("where=n[1-", "where")):
         status, problem = c.problem(f"/v1/fleet/nodes?{query}")
@@ -432,7 +546,7 @@ def test_numbers_have_the_limits_of_the_contract(collect):
     (["--url=ftp://%h"], "http:// or https://"), (["--url=http://node:7780"], "%h"),
     (["--node-token-file=/dev/null"], "https://"), (["--node-key=/x"], "node_certificate"), (["--every=0"], "every"),
     (["word"], "unexpected word"), (["--nope"], "nope"), (["--config=/nowhere"], "/nowhere"),
-    (["--nodes=n1\nanonymous = admin"], "nodes has a control character (0x0a)"), (["--store=\udcff"], "store is not UTF-8"),
+    (["--hostfile=n1\nanonymous = admin"], "hostfile has a control character (U+000A)"), (["--store=\udcff"], "store is not UTF-8"),
     (["--every=\x1b[2J"], 'got "?[2J"'), (["--check-config", "--nodes=n1", "--listen=127.0.0.1"], "listen: must be ADDRESS:PORT"),
     (["--check-config", "--nodes=n1", "--node-ca=/nowhere/ca"], "node_ca: /nowhere/ca: No such file"),
     (["--check-config", "--nodes=n1", "--node-ca=/etc"], "node_ca: /etc must be a file")])
@@ -441,12 +555,28 @@ def test_wrong_settings_are_refused(options, said):
     assert done.returncode == 2 and said in done.stderr, (done.returncode, done.stderr)
 
 
+@pytest.mark.parametrize("name, value, said", [
+    ("tls_key", "/x", "tls_key: tls_certificate and tls_key belong together"),
+    ("node_key", "/x", "node_certificate and node_key need each other"),
+    ("node_certificate", "/x", "node_certificate and node_key need each other"), ("store", "a\x7f", "store has a control character (U+007F)")])
+def test_the_place_of_a_wrong_setting_is_named(tmp_path, name, value, said):
+    config, variable = tmp_path / "conf", f"NUMAPROBE_FLEETD_{name.upper()}"
+    config.write_text(f"nodes = n1\nstate_dir = {tmp_path}\n" + f"{name} = {value}\n" * value.isprintable())
+    ways = [(f"{config}:3", {})] * value.isprintable() + [(variable, {variable: value})]
+    for place, more in ways:
+        done = subprocess.run([FLEETD, f"--config={config}", "--check-config"], capture_output=True, text=True, timeout=PATIENCE,
+                              env={**os.environ, **more})
+        assert (done.returncode, done.stderr) == (2, f"numaprobe-fleetd: {place}: {said}\n")
+
+
 @pytest.mark.parametrize("option, content, mode, said", [
     ("--hosts-file", None, 0, "hosts_file: cannot read {path}: No such file"),
-    ("--hosts-file", "", 0o755, "hosts_file: {path}: cannot be read: Is a directory"),
+    ("--hosts-file", "", 0o755, "hosts_file: {path} is a directory; it must be a regular file"),
     ("--hosts-file", "127.0.0.1 n1\nn2 127.0.0.2\n", 0o644, 'hosts_file: {path}: line 2: "n2" is no IPv4 or IPv6 address'),
     ("--node-token-file", None, 0, "node_token_file: cannot read {path}: No such file"),
-    ("--node-token-file", "", 0o755, "node_token_file: cannot read {path}: Is a directory"),
+    ("--node-token-file", "", 0o755, "node_token_file: {path} is a directory; it must be a regular file"),
+    ("--node-token-file", "\n", 0o600, "node_token_file: {path} must have one token, and nothing else"),
+    ("--node-token-file", "np_1\nnp_2\n", 0o600, "node_token_file: {path} must have one token, and nothing else"),
     ("--node-token-file", "secret\n", 0o640, "node_token_file: others may read {path}; its mode must be 0600")])
 def test_a_check_refuses_the_files_that_a_start_refuses(tmp_path, option, content, mode, said):
     path = tmp_path / "file"
@@ -460,7 +590,7 @@ def test_a_check_refuses_the_files_that_a_start_refuses(tmp_path, option, conten
     check, start = (subprocess.run([*words, *more], capture_output=True, text=True, timeout=PATIENCE) for more in (["--check-config"], []))
     said = said.format(path=path)
     assert check.returncode == 2 and said in check.stderr, check
-    assert start.returncode and said in start.stderr, start
+    assert start.returncode and said in start.stderr.replace('\\"', '"'), start
 
 
 def test_a_file_of_settings_may_begin_with_a_mark(tmp_path):
@@ -485,6 +615,47 @@ def test_a_path_that_is_too_long_is_not_cut(tmp_path, variable):
     assert done.returncode == 2 and f"{variable} leads to" in done.stderr and list(tmp_path.iterdir()) == [], done
 
 
+@pytest.mark.parametrize("store, said", [
+    ("/nowhere/x/fleet.db", "store: there can be no store in /nowhere/x: No such file or directory"),
+    ("/dev/null/x", "store: there can be no store in /dev/null: Not a directory"), ("/tmp", "store: /tmp is not a file"),
+    ("/dev/null", "store: /dev/null is not a file"), ("/var/lib/numaprobe-fleet/fleet.db", ""), ("/tmp/not-yet.db", "")])
+def test_a_check_refuses_a_store_that_no_file_can_be(tmp_path, store, said):
+    (tmp_path / "conf").write_text(f"nodes = n1\nstore = {store}\n")
+    done = subprocess.run([FLEETD, f"--config={tmp_path}/conf", f"--state-dir={tmp_path}/s", f"--run-dir={tmp_path}/r", "--check-config"],
+                          capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stderr) == (0, "") if not said else done.returncode == 2 and f"conf:2: {said}" in done.stderr, done
+
+
+def test_a_start_logs_what_a_check_refuses_of_a_store(collect):
+    c = collect(1)
+    folder = c.home / "folder"
+    folder.mkdir()
+    c.options.append(f"--store={folder}")
+    c.start()
+    until(lambda: c.status()["store_state"] == "unwritable")
+    assert f'event=store code=invalid member=store text="store: {folder} is not a file"' in c.log.read_text()
+    folder.rmdir()
+    c.wait_up(1)
+
+
+def test_a_socket_that_a_child_of_a_killed_collector_still_has_is_waited_for(collect):
+    c = collect(1)
+    (c.home / "run").mkdir()
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(f"{c.home}/run/numaprobe-fleetd.sock")
+        left.listen()
+        left.settimeout(PATIENCE)
+
+        def end_when_seen():
+            left.accept()[0].close()
+            left.close()
+        child = threading.Thread(target=end_when_seen, daemon=True)
+        child.start()
+        c.start()
+        child.join()
+    c.wait_up(1)
+
+
 def test_the_socket_of_another_collector_is_left_to_it(collect):
     c = collect(3).start()
     other = subprocess.run([FLEETD, "--nodes=n1", "--listen=127.0.0.1:0", f"--state-dir={c.home}/other", f"--run-dir={c.home}/run"],
@@ -503,7 +674,7 @@ def test_the_store_has_one_writer(collect):
     other = Collector(c.home, c.fleet, f"--store={c.home}/state/fleet.db", f"--run-dir={c.home}/other").start()
     try:
         assert until(lambda: other.status()["store_problem"])
-        assert other.problem("/readyz")[0] == 503
+        assert other.refusal("/readyz")[0] == 503
     finally:
         other.stop()
     assert c.status()["store_ready"]

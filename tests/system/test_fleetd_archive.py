@@ -14,6 +14,7 @@ from postgresql import make_postgresql  # noqa: F401
 from test_fleetd import collect  # noqa: F401
 
 NODES, RUNS = 6, 8
+LABELLED = "SELECT seq, state FROM archive WHERE cited = 0"  # and not the first and the last of a set-up
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -44,8 +45,7 @@ def exported(c, node, run):
 
 
 def archived(c, name, seq):
-    with urllib.request.urlopen(f"{c.url}/v1/fleet/archive/{name}/{seq}", timeout=PATIENCE) as response:
-        return response.read()
+    return c.get_bytes(f"/v1/fleet/archive/{name}/{seq}")
 
 
 def is_gone(c, name, seq):
@@ -62,6 +62,7 @@ def test_all_runs_are_kept_and_come_back(collect, store):  # noqa: F811
     c.wait_up(NODES)
     for _ in range(4):
         until(lambda: c.status()["store_ready"])
+        c.wait_cleared()
         c.kill_child("--ingest")
     until(lambda: c.status()["store_ready"])
     here = "SELECT count(*) FROM archive WHERE state = 1"
@@ -90,10 +91,10 @@ def test_runs_with_a_label_are_kept_and_others_are_not(collect, store):  # noqa:
     run = measure(c, 2, label="kept")
     measure(c, 2)
     name = c.fleet.names[2]
-    until(lambda: rows(c, "SELECT seq, state FROM archive") == [(str(run), "1")])
+    until(lambda: rows(c, LABELLED) == [(str(run), "1")])
     assert archived(c, name, run) == exported(c, 2, run)
     assert json.loads(archived(c, name, run))["run"]["id"] == run
-    for path, said in ((f"/v1/fleet/archive/{name}/1", "not archived"), (f"/v1/fleet/archive/nobody/{run}", "not archived")):
+    for path, said in ((f"/v1/fleet/archive/{name}/2", "not archived"), (f"/v1/fleet/archive/nobody/{run}", "not archived")):
         code, problem = c.problem(path)
         assert code == 404 and said in problem["detail"], problem
 
@@ -114,12 +115,12 @@ def test_a_label_that_is_set_later_keeps_a_run(collect, store):  # noqa: F811
     c = collect(NODES, f"--runs={RUNS}", "--run-ms=0", collector=options).start()
     c.wait_up(NODES)
     name = c.fleet.names[3]
-    assert rows(c, "SELECT count(*) FROM archive") == [("0",)]
+    assert rows(c, LABELLED) == []
     label(c, 3, 5, "before the update")
-    until(lambda: rows(c, "SELECT seq, state FROM archive") == [("5", "1")])
+    until(lambda: rows(c, LABELLED) == [("5", "1")])
     assert archived(c, name, 5) == exported(c, 3, 5) and labels(rows, c) == {f"{name}/5": "before the update"}
     label(c, 3, 5, "")
-    until(lambda: rows(c, "SELECT count(*) FROM archive") == [("0",)])
+    until(lambda: rows(c, LABELLED) == [])
     assert labels(rows, c) == {}
     until(lambda: is_gone(c, name, 5))  # the collector hears of it after the store
     run = measure(c, 3)
@@ -133,12 +134,12 @@ def test_no_label_is_lost_when_the_process_that_stores_is_killed(collect, store)
     c = collect(NODES, f"--runs={RUNS}", "--run-ms=0", collector=options).start()
     c.wait_up(NODES)
     truth = {}
-    for turn in range(1, 7):
+    for turn in range(2, 8):  # the first run is kept anyway
         for node in range(NODES):
             text = f"turn {turn}" if (turn + node) % 3 else ""
             label(c, node, turn, text)
             truth[f"{c.fleet.names[node]}/{turn}"] = text
-        if turn == 3:
+        if turn == 4:
             c.kill_child("--ingest")
     until(lambda: labels(rows, c) == {run: text for run, text in truth.items() if text})
     wanted = "SELECT count(*) FROM archive WHERE cited = 0"
@@ -153,11 +154,30 @@ def test_runs_that_a_sure_finding_cites_are_kept(collect, store):  # noqa: F811
     [f] = until(lambda: [f for f in c.get("/v1/fleet/findings")["findings"] if f["grade"] == "sure"])
     cited = f["evidence"]["runs"]
     assert len(cited) == 5, f
-    here = "SELECT name, run FROM archive JOIN node ON node.id = archive.node WHERE state = 1"
+    here = "SELECT name, run FROM archive JOIN node ON node.id = archive.node WHERE state = 1 AND seq > 1"
     wanted = sorted((f["node"], str(run)) for run in cited)
     until(lambda: sorted(rows(c, here)) == wanted)
     assert archived(c, f["node"], max(cited)) == exported(c, c.fleet.names.index(f["node"]), max(cited))
-    assert rows(c, "SELECT count(*) FROM archive") == [("5",)], "no other run is kept"
+    assert rows(c, "SELECT count(*) FROM archive WHERE seq > 1") == [("5",)], "no other run is kept"
+
+
+def test_the_first_and_the_last_run_of_each_set_up_are_kept(collect, store):  # noqa: F811
+    options, rows = store
+    c = collect(10, f"--runs={RUNS}", "--run-ms=0", "--waves=2", collector=options).start()
+    c.wait_up(10)
+    wanted, n_setups = set(), 0
+    runs = [(name, int(run), machine) for name, run, machine in rows(
+        c, "SELECT name, run, machine FROM run JOIN node ON node.id = run.node ORDER BY name, seq")]
+    for before, run, after in zip([("", 0, "")] + runs, runs, runs[1:] + [("", 0, "")]):
+        first, replaced = before[::2] != run[::2], after[0] == run[0] and after[2] != run[2]
+        n_setups += first
+        wanted |= {run[:2]} if first or replaced else set()
+    assert 10 < n_setups < 20 and len(wanted) == 2 * n_setups - 10, "some nodes have two set-ups"
+    here = "SELECT name, run FROM archive JOIN node ON node.id = archive.node WHERE state = 1"
+    until(lambda: {(name, int(run)) for name, run in rows(c, here)} == wanted)
+    name, run = max(wanted)
+    assert archived(c, name, run) == exported(c, c.fleet.names.index(name), run)
+    assert rows(c, "SELECT count(*) FROM archive") == [(str(len(wanted)),)], "no other run is kept"
 
 
 def test_a_run_that_its_node_does_not_have_is_given_up(collect, store):  # noqa: F811
@@ -169,7 +189,8 @@ def test_a_run_that_its_node_does_not_have_is_given_up(collect, store):  # noqa:
     rows(c, wanted)
     c.start()
     c.wait_up(NODES)
-    until(lambda: rows(c, "SELECT state FROM archive") == [("2",)])
+    until(lambda: rows(c, "SELECT state FROM archive WHERE seq = 9999") == [("2",)])
+    kept = rows(c, "SELECT count(*) FROM archive")
     [(name,)] = rows(c, "SELECT name FROM node WHERE id = 1")
     code, problem = c.problem(f"/v1/fleet/archive/{name}/9999")
     assert code == 404 and "status 404" in problem["detail"], problem
@@ -179,4 +200,4 @@ def test_a_run_that_its_node_does_not_have_is_given_up(collect, store):  # noqa:
     c.wait_up(NODES)
     run = measure(c, 0, label="x")
     until(lambda: c.node(c.fleet.names[0])["next"] >= run)
-    assert rows(c, "SELECT count(*) FROM archive") == [("1",)], "nothing more is kept"
+    assert rows(c, "SELECT count(*) FROM archive") == kept, "nothing more is kept"

@@ -126,16 +126,24 @@ def test_a_move_notices_what_it_must_not_do(history, make_postgresql, tmp_path):
     busy = move(history.file, server)
     assert busy.returncode == 1 and re.search(r"another process \(\d+\) writes", busy.stderr), busy.stderr
     history.stop()
-    for store, target, said in ((tmp_path / "none", server.uri, "not a file"), (history.file, "/tmp/x.db", "postgresql://"),
-                                (history.file, "postgresql:///x?host=/nowhere", "no connection")):
+    (tmp_path / "text").write_text("no database\n" * 100)
+    database = "--move-to: must be a database, such as postgresql://fleet@db/fleet"
+    for store, target, status, said in (
+            (tmp_path / "none", server.uri, 2, f"--store: cannot read {tmp_path}/none: No such file or directory"),
+            (tmp_path, server.uri, 2, f"--store: {tmp_path} is not a file"),
+            (tmp_path / "text", server.uri, 1, f"--store: {tmp_path}/text is not a database"),
+            (server.uri, server.uri, 2, "--store: is a database already; --move-to copies a file of SQLite into PostgreSQL"),
+            (history.file, "/tmp/x.db", 2, database), (history.file, history.file, 2, database), (history.file, "", 2, database),
+            (history.file, "http://db/fleet", 2, database),
+            (history.file, "postgresql:///x?host=/nowhere", 1, "--move-to: no connection to PostgreSQL (")):
         done = subprocess.run([FLEETD, f"--store={store}", f"--move-to={target}"], capture_output=True, text=True, timeout=PATIENCE)
-        assert done.returncode in (1, 2) and said in done.stderr, (done.returncode, done.stderr)
+        assert done.returncode == status and done.stderr.startswith("numaprobe-fleetd: " + said), (done.returncode, done.stderr)
     assert move(history.file, server).returncode == 0
     server.rows("UPDATE meta SET value = 3 WHERE name = 'version'; INSERT INTO meta VALUES ('moving', 3), ('moved', 0)")
     assert move(history.file, server).returncode == 0, "the file has changed since: it begins anew"
     server.rows("UPDATE run SET seq = seq + 1000 WHERE node = 3")
     damaged = move(history.file, server)
-    assert damaged.returncode == 1 and "history of its own" in damaged.stderr, damaged.stderr
+    assert damaged.returncode == 1 and "--move-to: that database has a history of its own" in damaged.stderr, damaged.stderr
     server.rows("INSERT INTO meta SELECT 'moving', value FROM meta WHERE name = 'version'")
     server.rows(f"INSERT INTO meta VALUES ('moved', {2**60}), ('moved_nodes', {NODES})")
     damaged = move(history.file, server)

@@ -10,6 +10,7 @@ import urllib.request
 
 import pytest
 
+from client import run
 from conftest import PATIENCE, until
 from postgresql import Server, make_postgresql  # noqa: F401
 from test_fleetd import Collector, collect, measure  # noqa: F401
@@ -28,7 +29,7 @@ def counts(server, collector=None):
 def readyz(collector):
     """What is not ready; "": all is."""
     try:
-        return "" if collector.get("/readyz") else None
+        return "" if collector.ask("/readyz") else None
     except urllib.error.HTTPError as refused:
         assert refused.code == 503, refused
         return json.load(refused)["detail"]
@@ -40,6 +41,8 @@ def wait_state(collector, state):
     def seen():
         status, why = collector.status(), readyz(collector)
         same = collector.status()
+        if why == "a source is being read for the first time":
+            return None
         return status["store_state"] == same["store_state"] == state and status["store_since"] == same["store_since"] and (status, why)
     status, why = until(seen)
     assert status["store_ready"] == (state == "ready") and status["store_since"] <= status["now"], status
@@ -59,7 +62,7 @@ def test_postgresql_is_away_at_the_start_and_later(collect, make_postgresql):  #
     server.stop()
     c = collect(NODES, "--run-ms=0", collector=[f"--store={server.uri}"]).start()
     wait_state(c, "unreachable")
-    assert c.problem("/v1/fleet/outliers")[0] == 503, "there is no history to read"
+    assert c.refusal("/v1/fleet/outliers")[0] == 503, "there is no history to read"
     server.start()
     wait_state(c, "ready")
     wait_runs(server, NODES * 12)
@@ -199,8 +202,13 @@ def test_a_second_collector_stands_by_and_takes_over(request, collect, engine): 
         wait_state(other, "standby")
         assert other.get("/v1/fleet/outliers")["nodes"] == NODES, "it serves the history"
         assert other.status()["requests"] == 0, "one of them contacts the nodes"
-        status, problem = other.problem("/v1/fleet/drain")
+        status, problem = other.refusal("/v1/fleet/drain")
         assert status == 503 and "standby and judges nothing" in problem["detail"], problem
+        done = run("fleet", "status", f"--fleet=unix:{other.home}/other/numaprobe-fleetd.sock")
+        assert done.returncode == 9 and "this collector is standby and contacts no node" in done.stderr, done
+        tried = other.find_child("--ingest")
+        until(lambda: other.find_child("--ingest") not in (None, tried))
+        assert "ingest.ended" not in other.log.read_text(), "it tries each second, and its log has no line for that"
         c.kill()
         measure(c.fleet, NODES)
         wait_state(other, "ready")

@@ -13,8 +13,9 @@ import subprocess
 import pytest
 
 from conftest import PATIENCE, until, without_fault
+from test_access import cli
 from test_fleetd import FLEETD
-from test_tls import context, pki, secure  # noqa: F401
+from test_tls import context, openssl, pki, secure  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl to make certificates with")
 
@@ -48,13 +49,13 @@ def serve(tmp_path, make_daemon, pki):  # noqa: F811
     """serve(certificate, *options) -> a collector that shows the certificate to a daemon which knows fleetd.example."""
     made = []
 
-    def make(certificate, *options):
-        daemon = secure(make_daemon, pki, "--anonymous=none", f"--tls-client-ca={pki}/ca.pem",
-                        "--tls-client-scope=CN=fleetd.example:read")
+    def make(certificate, *options, host="localhost", daemon=None):
+        daemon = daemon or secure(make_daemon, pki, "--anonymous=none", f"--tls-client-ca={pki}/ca.pem",
+                                  "--tls-client-scope=CN=fleetd.example:read")
         home = tmp_path / f"collector{len(made)}"
         home.mkdir()
         name = socket.gethostname()
-        (home / "list").write_text(f"{name} url=https://localhost:{daemon.tls}\n")
+        (home / "list").write_text(f"{name} url=https://{host}:{daemon.tls}\n")
         made.append(Served(home, f"--source=file:{home}/list", "--url=https://%h:7443", f"--node-ca={pki}/ca.pem",
                            f"--node-certificate={pki}/{certificate}.pem", f"--node-key={pki}/{certificate}.key",
                            "--anonymous=none", "--listen=https://127.0.0.1:0", f"--tls-certificate={pki}/daemon.pem",
@@ -84,6 +85,15 @@ def test_a_certificate_and_a_key_that_do_not_fit_are_refused(pki, tmp_path, cert
         assert done.returncode in status and said.format(pki=pki) in done.stderr, (more, done.returncode, done.stderr)
 
 
+def test_a_check_warns_of_expired_certificates_which_a_start_uses(pki, tmp_path):  # noqa: F811
+    """For nodes, and for clients."""
+    done = subprocess.run([FLEETD, f"--state-dir={tmp_path}", "--nodes=n1", "--url=https://%h:7443", "--check-config",
+                           *(f"--{name}-{file}={pki}/expired.{end}" for name in ("node", "tls") for file, end in (("certificate", "pem"), ("key", "key")))],
+                          capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0 and [line.partition(" expired at ")[0] for line in done.stderr.splitlines()] == [
+        f"numaprobe-fleetd: warning: {name}_certificate:" for name in ("node", "tls")], done
+
+
 def test_both_ways(serve, pki):  # noqa: F811
     c = serve("fleetd.example")
     status = until(lambda: (s := c.get(context(pki, "client"), "/v1/fleet/status")[1])["states"]["up"] == 1 and s)
@@ -105,3 +115,63 @@ def test_a_node_that_the_collector_does_not_know_gets_nothing(serve, pki):  # no
     c = serve("fleetd.example", f"--node-ca={pki}/other.pem")
     node = until(lambda: (n := c.get(context(pki, "client"), f"/v1/fleet/nodes/{c.node}"))[0] == 200 and n[1]["problem"] and n[1])
     assert "not trusted" in node["problem"], node
+
+
+def test_a_node_with_the_certificate_of_another_one_gives_nothing(serve, pki):  # noqa: F811
+    """Its certificate is of the same authority, but of another name than was requested."""
+    c = serve("fleetd.example", host="node2.localhost")  # an address of this machine for libcurl
+    node = until(lambda: (n := c.get(context(pki, "client"), f"/v1/fleet/nodes/{c.node}"))[0] == 200 and n[1]["problem"] and n[1])
+    assert "belongs to another host" in node["problem"] and node["received"] is None, node
+
+
+@pytest.fixture
+def named(make_daemon, pki, tmp_path):  # noqa: F811
+    """named(name) -> a daemon with a certificate of that name and of no address, and a hosts_file with this machine in it."""
+    def make(name):
+        node = socket.gethostname()
+        (tmp_path / "names").write_text(f"subjectAltName=DNS:{name}\nauthorityKeyIdentifier=keyid\n")
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=node",
+                "-keyout", tmp_path / "node.key", "-out", tmp_path / "node.csr")
+        openssl("x509", "-req", "-in", tmp_path / "node.csr", "-CA", pki / "ca.pem", "-CAkey", pki / "ca.key", "-CAcreateserial",
+                "-days", 2, "-extfile", tmp_path / "names", "-out", tmp_path / "node.pem")
+        (tmp_path / "node.key").chmod(0o600)
+        (tmp_path / "hosts").write_text(f"127.0.0.1 {node}\n")
+        return secure(make_daemon, pki, "--anonymous=none", f"--tls-client-ca={pki}/ca.pem", f"--host-names={node}",
+                      "--tls-client-scope=CN=fleetd.example:read", f"--tls-certificate={tmp_path}/node.pem",
+                      f"--tls-key={tmp_path}/node.key"), tmp_path / "hosts"
+    return make
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_certificate_of_a_node_in_hosts_file_is_that_of_its_name(serve, named, pki, known):  # noqa: F811
+    node = socket.gethostname()
+    daemon, hosts = named(node if known else "another.example")
+    c = serve("fleetd.example", f"--hosts-file={hosts}", host="%h", daemon=daemon)
+    seen = until(lambda: (n := c.get(context(pki, "client"), f"/v1/fleet/nodes/{node}"))[0] == 200 and
+                 (n[1]["problem"] or n[1]["state"] == "up") and n[1])
+    assert seen["url"] == f"https://{node}:{daemon.tls}"
+    assert seen["problem"] == "" if known else "belongs to another host" in seen["problem"], seen
+    done = cli("fleet", "status", "-w", node, f"--fleet-url=https://%h:{daemon.tls}", f"--hosts-file={hosts}",
+                     f"--cacert={pki}/ca.pem", f"--cert={pki}/fleetd.example.pem", f"--key={pki}/fleetd.example.key")
+    assert (done.returncode == 0) == known and ("belongs to another host" in done.stderr + done.stdout) != known, done
+
+
+def test_a_lower_collector_in_hosts_file_is_found(serve, named, pki, tmp_path):  # noqa: F811
+    """Its feed is read by the collector, its nodes by the process that reads sources: both look there."""
+    daemon, _ = named("campus.example")
+    lower = serve("fleetd.example", f"--tls-certificate={tmp_path}/node.pem", f"--tls-key={tmp_path}/node.key",
+                  "--tls-client-scope=CN=fleetd.example:read", "--host-names=campus.example", daemon=daemon)
+    (tmp_path / "above").write_text("127.0.0.1 campus.example\n")
+    home = tmp_path / "upper"
+    home.mkdir()
+    upper = Served(home, f"--source=collector:https://campus.example:{lower.port}", f"--hosts-file={tmp_path}/above",
+                   f"--node-ca={pki}/ca.pem", f"--node-certificate={pki}/fleetd.example.pem", f"--node-key={pki}/fleetd.example.key",
+                   "--anonymous=none", "--listen=https://127.0.0.1:0", f"--tls-certificate={pki}/daemon.pem",
+                   f"--tls-key={pki}/daemon.key", f"--tls-client-ca={pki}/ca.pem", "--tls-client-scope=CN=client:read")
+    try:
+        status = until(lambda: (s := upper.get(context(pki, "client"), "/v1/fleet/status")[1]) and
+                       (s["sources_problem"] or s["nodes"]) and s["collectors"][0]["state"] != "new" and s)
+        assert status["sources_problem"] == "" and status["nodes"] == 1, status
+        assert status["collectors"][0]["problem"] == "", status["collectors"]
+    finally:
+        upper.close()

@@ -91,6 +91,7 @@ def test_another_way_of_measuring_is_another_series(own):
 @pytest.mark.parametrize("query, status, member", [
     ("metric=nonsense", 422, "metric"), (f"metric={DRAM}", 404, "metric"), ("limit=3", 422, "limit"),
     (f"metric={DRAM}&limit=0", 422, "limit"), (f"metric={DRAM}&since=soon", 422, "since"),
+    (f"metric={DRAM}&since=2026-01-02&until=2026-01-02", 422, "since"), (f"metric={DRAM}&until=1970-01-01", 422, "until"),
     ("nonsense=1", 400, "nonsense")])
 def test_wrong_questions(daemon, query, status, member):
     answer = daemon.get("/v1/history?" + query)
@@ -749,6 +750,7 @@ def test_check_against_a_reference(own, bench, tmp_path):
     assert cli(own, "check", f"--reference={path}").returncode == 3
     first = succeed(own)
     flag = reference_of(own, path)
+    path.write_text("\ufeff" + path.read_text())
     fine = cli(own, "check", flag)
     assert fine.returncode == 0 and fine.stderr == "", fine
     assert re.fullmatch(rf"NUMAPROBE OK - run {first} of latency \(\d+ s old\) against reference [^|]+: none of \d+ "

@@ -589,12 +589,15 @@ def test_memory_of_a_crowd_goes_back(make_daemon):
     files, memory = descriptors(daemon), private_kib(daemon)
     crowd = [connection(daemon) for _ in range(600)]
     assert daemon.get("/healthz").status == 200  # behind all of them
+    taken = private_kib(daemon) - memory  # some 3 MiB
+    assert taken > 1024
     late = time.monotonic() + 1.2
     os.kill(daemon.process.pid, signal.SIGSTOP)
     until(lambda: time.monotonic() > late)
     os.kill(daemon.process.pid, signal.SIGCONT)
     until(lambda: descriptors(daemon) <= files + 1)
-    until(lambda: private_kib(daemon) <= memory + 1024)
+    # A twentieth stays usually. What the daemon does by itself meanwhile may keep some more.
+    until(lambda: private_kib(daemon) <= memory + taken / 2)
     for s in crowd:
         s.close()
 

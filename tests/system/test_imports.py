@@ -140,13 +140,13 @@ def test_dry_run_stores_nothing(daemon):
     (CSV.replace("14.0", "x"), "", "line 3", "rank 1"),
     ("hello\n", "", "line 1", "neither"),
     ("", "", "line 1", "neither"),
-    (TABLE, "?node=a%20b", "node", "host name"),
+    (TABLE, "?node=a%20b", "node", "1 to 63 letters"),
     (TABLE, "?label=%07", "label", "printable"),
     (TABLE, "?label=" + 64 * "x", "label", "63 bytes"),
     (TABLE, "?date=yesterday", "date", "must be a time"),
     (TABLE, "?date=2999-01-01", "date", "future"),
     (TABLE, "?mode=both", "mode", "concurrent or serial"),
-    (TABLE, "?pages=2m", "pages", "thp, 4k or huge"),
+    (TABLE, "?pages=2m", "pages", "one of thp, 4k, huge, 2M, 1G"),
     (TABLE.encode() + b"\0\n", "", "line 6", "NUL"),
 ], ids=["value", "columns", "csv", "no table", "empty", "node", "label", "long label", "date", "future", "mode",
         "pages", "nul"])
@@ -284,6 +284,17 @@ def test_round_trip(daemon, make_daemon):
     assert other.get(f"/v1/runs/{ids[0]}/report").status == 200
 
 
+def test_a_run_without_an_end_has_no_seconds(daemon, make_daemon):
+    """The time of the import is stored as its end. What is between is not the run's, nor are 55 years of a clock that was set."""
+    whole = export(daemon, daemon.run(size="1,2", cpus="0")["id"])
+    other = make_daemon()
+    for n, times in enumerate([{"started": "2026-01-01T00:00:00Z", "finished": None},
+                               {"started": "1971-01-01T00:00:00Z", "finished": "2026-01-01T00:00:00Z"}]):
+        run = other.post("/v1/imports", {**whole, "run": {**whole["run"], **times, "measured": f"2026-01-01T00:00:0{n}Z"}}).json
+        assert run["seconds"] is None and run["finished"], run
+    assert [run.get("duration_s") for run in other.get("/v1/feed").json["runs"]] == [None] * 2
+
+
 # ---- the command line ----
 
 
@@ -342,7 +353,15 @@ def test_cli_export_import(make_daemon, files):
     assert [w["run"]["id"] for w in listed["runs"]] == [1, 2, 3, 4]
     assert [json.loads(x)["run"]["id"] for x in numaprobe(a, "export", "--node=n1").stdout.splitlines()] == [3, 4]
     check_schema(json.loads(numaprobe(a, "export", "3").stdout))
-    assert numaprobe(a, "export", "--since=2999-01-01").stdout == ""
+    for option, said in (("--since=2999-01-01", "no finished run is there in this time"),
+                         ("--node=nope", "no finished run is of node nope")):
+        done = numaprobe(a, "export", "--all", option)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", f"numaprobe: {said}\n")
+
+
+def test_a_date_before_1970_is_refused_with_the_range(daemon):
+    answer = post(daemon, TABLE, "?node=early&date=1900-01-01")
+    assert answer.status == 422 and answer.json["member"] == "date" and "from 1970 on" in answer.json["detail"]
 
 
 def test_cli_export_csv(make_daemon, files):
@@ -562,3 +581,29 @@ def test_a_large_run_is_deleted_in_pieces(make_daemon):
     assert daemon.request("DELETE", f"/v1/runs/{run}").status == 204
     assert daemon.get(f"/v1/runs/{run}").status == 404 and count(daemon) == 0
     until(lambda: counters(daemon) == (0, 0), timeout=PATIENCE)
+
+
+OBEYED = "\x07\x1b[2J\x7f\u009b2J\u2028\u202e\u2066x"
+CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def test_nothing_of_an_imported_run_is_obeyed(daemon, exported):
+    """A stored run keeps what its note, its conditions and its log say; no terminal obeys it."""
+    whole = changed(exported, ["run", "spec", "note"], OBEYED)
+    whole["run"]["conditions"] = [{"kind": "import", "severity": "warning", "rank": None, "text": OBEYED}]
+    whole["log"] = OBEYED
+    whole["run"]["node"] = "obeyed"
+    answer = daemon.post("/v1/imports", whole)
+    assert answer.status == 201, answer.body
+    run = answer.json["id"]
+    again = export(daemon, run)
+    assert again["run"]["spec"]["note"] == again["log"] == again["run"]["conditions"][0]["text"] == OBEYED
+    for command in (["runs"], ["show", run, "--all"], ["report", run], ["compare", run, run], ["log", run], ["matrix", run],
+                    ["history", "--node=obeyed"], ["check", run], ["plot", run], ["export", run]):
+        for form in ("table", "json", "ndjson", "csv", "svg"):
+            done = numaprobe(daemon, *command, "-o", form)
+            assert not CONTROLS.search(done.stdout + done.stderr), (command, form, done)
+    for form in ("", "/report", "/matrix", "/plot", "/export"):
+        for accept in ("application/json", "text/plain", "text/csv", "image/svg+xml"):
+            answer = daemon.request("GET", f"/v1/runs/{run}{form}", None, {"Accept": accept})
+            assert not CONTROLS.search(answer.body if isinstance(answer.body, str) else answer.body.decode()), (form, accept)

@@ -355,17 +355,17 @@ def test_mpirun_that_does_not_answer_holds_nobody_up(daemon_of, mpirun):
     mpirun.be(f"#!/bin/sh\n[ $1 != --version ] || read line <{gate}\nexec {FAKE_MPIRUN} \"$@\"\n")
     run = daemon.post("/v1/runs", {"benchmark": "latency", "size": "1-4"}).json
     writer = os.open(gate, os.O_RDWR)  # it has somebody to wait for
-    for _ in range(50):
+    for _ in range(10):  # mpirun has 5 s to answer, and this machine may be busy
         assert daemon.get("/readyz").status == daemon.get("/healthz").status == 200
     assert daemon.get(f"/v1/runs/{run['id']}").json["state"] == "queued", "it waits for the answer, and alone"
 
     def asked():
         return [(pid, name_of(pid)) for pid in descendants(daemon.process.pid) if name_of(pid) in ("mpirun", "sh")]
-    until(asked)  # on a busy machine 50 requests are faster than the start of a program
-    assert len(asked()) == 1, f"50 requests, and one question: {asked()}"
+    until(asked)  # on a busy machine requests are faster than the start of a program
+    assert len(asked()) == 1, f"many requests, and one question: {asked()}"
     os.write(writer, b"go\n")
-    os.close(writer)
     run = daemon.wait(run["id"])
+    os.close(writer)  # not before: what no reader has opened yet would be lost
     assert run["state"] == "succeeded" and launcher_of(daemon, run) == "mpi", run
 
 

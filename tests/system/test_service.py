@@ -14,6 +14,7 @@ import time
 import pytest
 
 from conftest import FAKE_BENCH, PATIENCE, ROOT, Daemon, UnixConnection, descendants, fake_bench_env, until
+from test_fleetd import FLEETD
 
 # Hands sockets over as systemd does: numbers from 3 on, and the number of the process that they are for.
 HAND_OVER = """
@@ -163,8 +164,8 @@ def test_watchdog_beats_at_half_the_time(service, systemd):
     d = service(env={"WATCHDOG_USEC": "400000"})
     systemd.wait_for("READY=1")
     systemd.wait_for("WATCHDOG=1")
+    begun = time.monotonic()  # before what is due is read: the ten come later
     systemd.rest()
-    begun = time.monotonic()
     for _ in range(10):
         systemd.wait_for("WATCHDOG=1")
     assert time.monotonic() - begun > 1, "ten beats of 200 ms, some of which may be due"
@@ -345,9 +346,9 @@ def test_options_win_again_after_a_reload(configured):
 ])
 def test_a_wrong_file_changes_nothing(configured, systemd, text, words):
     d = configured("keep_runs = 7\n")
-    words = words.replace('\\"', '"')
     said = d.reload(text, "error event=reload")
-    assert words in said
+    assert words in said  # where a quote has a backslash
+    words = words.replace('\\"', '"')
     assert d.get("/v1/storage").json["retention"]["keep_runs"] == 7
     systemd.wait_for("RELOADING=1")
     systemd.wait_for("STATUS=The new configuration is refused, the old one kept: .*" + re.escape(words))
@@ -391,6 +392,37 @@ def test_an_unreadable_file_is_no_empty_one(configured, tmp_path, what, words):
         done = subprocess.run([str(d.program), f"--config={file}", f"--state-dir={tmp_path}/other", *more],
                               capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 2 and words in done.stderr and not done.stdout, (more, done)
+
+
+@pytest.mark.parametrize("line, said", [
+    ("keep_bytes = 1", "keep_bytes must be 0 or at least 16M"), ("listen = 127.0.0.1", "listen: must be ADDRESS:PORT"),
+    ("tls-client-scope = CN=a:read", "tls_client_scope needs tls_client_ca"), ("job_user = no-such-user", "job_user: there is no account"),
+    ("keep-runs = 8", "keep-runs: stands in line 1 already; keep one of them"), ("token_file = /tmp", "token_file: /tmp is not a file"),
+    ("socket = /nonexistent/a/b", "socket: there can be no socket in /nonexistent/a: No such file or directory"),
+    ("socket = below", "socket: must be an absolute path"), ("socket = ./s", "socket: must be an absolute path"),
+    ("socket = /dev/null/s", "socket: there can be no socket in /dev/null: Not a directory"),
+    ("state_dir = below", "state_dir: must be an absolute path"), ("run_dir = below", "run_dir: must be an absolute path"),
+    ("host_names = proxy:443", "host_names: must be host names"), ("admin_group = no-such-group", "admin_group: there is no group")])
+def test_what_a_check_finds_wrong_is_named_with_its_line(numaprobed, tmp_path, line, said):
+    conf = tmp_path / "conf"
+    conf.write_text(f"keep_runs = 7\n{line}\nlog_level = info\n")
+    done = subprocess.run([str(numaprobed), f"--config={conf}", "--check-config"], capture_output=True, text=True, timeout=PATIENCE,
+                          env={**os.environ, "HOME": str(tmp_path)})
+    assert done.returncode == 2 and f"{conf}:2: {said}" in done.stderr, done
+
+
+@pytest.mark.parametrize("unit", ["numaprobed", "numaprobe-fleetd"])
+def test_a_socket_may_be_in_a_directory_that_the_unit_makes(numaprobed, tmp_path, unit):
+    """Before its first start, of root and of another account; a wrong path stays one."""
+    program = {"numaprobed": numaprobed, "numaprobe-fleetd": FLEETD}[unit]
+    text = (ROOT / f"systemd/{unit}.service.in").read_text()
+    made = [f"/{place}/{re.search(rf'^{kind}Directory=(.*)$', text, re.M)[1]}"
+            for kind, place in (("Runtime", "run"), ("Runtime", "var/run"), ("State", "var/lib"))]
+    for folder, good in [(path, True) for path in made] + [("/run/numaprob", False), (f"{made[0]}/below", False)]:
+        for run_dir in ([], [f"--run-dir={tmp_path}/other"]):
+            done = subprocess.run([str(program), "--config=/dev/null", f"--socket={folder}/api.sock", "--check-config", *run_dir],
+                                  capture_output=True, text=True, timeout=PATIENCE, env={**os.environ, "HOME": str(tmp_path)})
+            assert done.returncode == (0 if good else 2) and (good or "RuntimeDirectory=" in done.stderr), (folder, done)
 
 
 def test_a_file_that_is_gone_changes_nothing(configured, tmp_path):

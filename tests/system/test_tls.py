@@ -22,6 +22,17 @@ def openssl(*args):
     subprocess.run(["openssl", *map(str, args)], check=True, capture_output=True, stdin=subprocess.DEVNULL)
 
 
+def early(folder):
+    """A certificate of the year 2090. Only `openssl ca` can date one ahead."""
+    (folder / "index").write_text("")
+    (folder / "early.cnf").write_text(f"[ca]\ndefault_ca=d\n[d]\ndatabase={folder}/index\nnew_certs_dir={folder}\nrand_serial=yes\n"
+                                      "default_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n")
+    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=early",
+            "-keyout", folder / "early.key", "-out", folder / "early.csr")
+    openssl("ca", "-batch", "-selfsign", "-config", folder / "early.cnf", "-keyfile", folder / "early.key", "-in", folder / "early.csr",
+            "-startdate", "20900101000000Z", "-enddate", "20910101000000Z", "-notext", "-out", folder / "early.pem")
+
+
 @pytest.fixture(scope="module")
 def pki(tmp_path_factory):
     """An authority, certificates of the daemon and of clients, one that somebody else signed, one that has expired, and
@@ -38,6 +49,7 @@ def pki(tmp_path_factory):
                 "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.csr")
         openssl("x509", "-req", "-in", folder / f"{name}.csr", "-CA", folder / f"{ca}.pem", "-CAkey", folder / f"{ca}.key",
                 "-CAcreateserial", "-days", -1 if name == "expired" else 2, "-extfile", folder / "names", "-out", folder / f"{name}.pem")
+    early(folder)
     openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", 2, "-subj",
             "/CN=fleetd.example", "-keyout", folder / "self.key", "-out", folder / "self.pem")
     for key in folder.glob("*.key"):
@@ -211,6 +223,22 @@ def test_fleet_commands_with_tls_and_a_token(make_daemon, pki):
     assert "unauthorized: " in cli(*words, env=env).stderr, "without the token"
     clear = cli(*words, "--fleet-url=http://%h.example:7780", env={**env, "NUMAPROBE_TOKEN": token})
     assert clear.returncode == 2 and "not sent in clear" in clear.stderr, clear.stderr
+
+
+def test_a_server_with_an_expired_certificate_starts_and_says_so(make_daemon, pki):
+    daemon = make_daemon(fake_bench_env(), args=["--listen=127.0.0.1:0,https://127.0.0.1:0", f"--tls-certificate={pki}/expired.pem",
+                                                 f"--tls-key={pki}/expired.key"])
+    assert "tls_certificate: expired at " in "\n".join(daemon.log)
+
+
+@pytest.mark.parametrize("name, said", [("expired", "tls_certificate: expired at 20"), ("early", "tls_certificate: is valid from 2090-"), ("daemon", "")])
+def test_a_check_warns_of_a_certificate_that_a_start_serves(numaprobed, pki, tmp_path, name, said):
+    """A reload, which begins with a check, may bring other settings."""
+    (tmp_path / "conf").write_text(f"listen = https://127.0.0.1:0\ntls_certificate = {pki}/{name}.pem\ntls_key = {pki}/{name}.key\n")
+    done = subprocess.run([str(numaprobed), f"--config={tmp_path}/conf", f"--state-dir={tmp_path}/s", f"--run-dir={tmp_path}/r", "--check-config"],
+                          capture_output=True, text=True, timeout=PATIENCE)
+    warned = done.stderr.startswith(f"numaprobed: warning: {tmp_path}/conf:2: {said}")
+    assert done.returncode == 0 and (warned if said else not done.stderr), done
 
 
 def test_wrong_files_are_named(numaprobed, pki, tmp_path):

@@ -205,7 +205,7 @@ def test_the_picture(make_daemon, tmp_path, name, cores, alone):
     daemon = node_runs.recorded(make_daemon, tmp_path, name)
     before = daemon.get("/v1/topology.svg")
     assert before.status == 200 and before.headers["Content-Type"] == "image/svg+xml"
-    assert b"nothing is measured yet" in before.body and b" ns</text>" not in before.body
+    assert b"Nothing is measured yet" in before.body and b" ns</text>" not in before.body
     run = node_runs.imported(daemon, node_runs.matrix_run(daemon))
     svg = daemon.get(f"/v1/topology.svg?measured={run}&width=700").body.decode()
     root = xml.etree.ElementTree.fromstring(svg)

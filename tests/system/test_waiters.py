@@ -194,15 +194,13 @@ def test_the_command_line_polls_where_it_cannot_wait(held):
 
 
 def test_time_is_over_for_some(held):
-    """Short waits end in their order while long ones go on."""
+    """Short waits end while long ones go on, and none before its time."""
     daemon, run = held()
     begun = time.monotonic()
     crowd = {s: ask(daemon, waiting_for(run, b"?wait=%d" % s)) for s in (4, 2, 60, 6)}
     for seconds in (2, 4, 6):
-        select.select(crowd.values(), [], [])
-        ready = select.select(crowd.values(), [], [], 0)[0]
-        assert crowd[seconds] in ready and crowd[60] not in ready
         assert b'"queued"' in read_answer(crowd.pop(seconds))[2] and time.monotonic() - begun > seconds - 0.1
+    assert not select.select([crowd[60]], [], [], 0)[0]
     cancel(daemon, run)
     assert b'"canceled"' in read_answer(crowd[60])[2]
 
@@ -214,7 +212,8 @@ def test_stop_while_many_wait(held):
     crowd += [ask(daemon, waiting_for(run, b"/events")) for _ in range(100)]
     all_are_read(daemon)
     assert daemon.stop() == 0, "\n".join(daemon.log)
-    assert all(read_answer(s)[0] == 200 for s in crowd)
+    answers = [read_answer(s) for s in crowd]
+    assert {status for status, _, _ in answers} == {200}, next(a for a in answers if a[0] != 200)
 
 
 def test_descriptors_are_enough_or_it_says_so(numaprobed, tmp_path):

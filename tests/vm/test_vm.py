@@ -371,6 +371,35 @@ def test_sixteen_nodes(tmp_path):
     check_all(everything, cpus, nodes, [0, 15])
 
 
+def measured(matrix):
+    """[(row, column)] of the cells with a value."""
+    return [(row, col) for row, line in zip(matrix["rows"]["values"], matrix["cells"])
+            for col, cell in zip(matrix["cols"]["values"], line) if cell and cell["median"]]
+
+
+def test_some_of_the_pairs_of_sixteen_nodes(tmp_path):
+    """Chosen before a run, and in it: emulated CPUs share two real ones, so pairs disturb each other and take long."""
+    every = [(cpu, cpu) for cpu in range(16)]
+    some, few, handed = in_guest(tmp_path, "nodes16", [
+        ["POST", "/v1/runs", {"benchmark": "matrix", "quick": True, "size": "4M", "pairs_most": 64, "cell_ms": 20, "visits": 1,
+                              "launcher": "processes", "timeout_s": 900}],
+        ["POST", "/v1/runs", {"benchmark": "matrix", "size": "4M", "pairs_most": 31, "dry_run": True}],
+        bench("c2c", every, "--budget=2"),
+    ], mib=640)
+    assert some["run"]["state"] == "succeeded", (some["run"]["error"], some["log"])
+    [matrix] = some["matrix"]["matrices"]
+    pairs = measured(matrix)
+    assert len(pairs) == 64 and set(every) <= set(pairs), pairs  # each rank's own node is among them
+    assert {b for a, b in pairs if a == 3} != {3} and {a for a, b in pairs if b == 12} != {12}, pairs
+    assert all(r["mem_share"] == 1 for r in some["matrix"]["ranks"])
+    assert "32" in problem(few, "pairs_most")
+    got = result(handed)
+    tables = {m["name"]: measured(m) for m in got["matrices"] if m["rows"]["name"] == "rank"}
+    pairs = tables["cas"]
+    assert tables["load"] == pairs and len(pairs) in (16, 32, 64) and {n for pair in pairs for n in pair} == set(range(16))
+    assert any(f"{len(pairs)} of 120 pairs were measured: a visit of 120 takes" in c["text"] for c in got["conditions"])
+
+
 def test_cpus_come_and_go(tmp_path):
     """Taken off-line below a daemon, and back: plans follow, and a run on what is gone is refused, not failed."""
     def switch(cpu, on):

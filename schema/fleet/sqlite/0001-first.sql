@@ -138,7 +138,7 @@ CREATE INDEX note_of ON note (node, feed, seq, noted);
 
 -- Whole runs. state: 0 wanted, 1 here, 2 not to be had (why). due_ms: when a wanted one is requested
 -- next, when another was stored or given up. bytes: before it was compressed. cited: 1, a finding has
--- cited it. body: as the node exports it, a frame of zstd
+-- cited it, or it is the first or the last of a set-up. body: as the node exports it, a frame of zstd
 CREATE TABLE archive (
   node INTEGER NOT NULL,
   feed INTEGER NOT NULL,

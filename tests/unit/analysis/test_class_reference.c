@@ -65,6 +65,11 @@ static void test_bad(void)
         {HEAD "{\"class\":\"a\",\"cpu\":\"\",\"probes\":[7]}]}", "classes[0].probes[0].benchmark"},
         {HEAD CLASS METRIC("1") "," METRIC("0") "]}]}]}", "classes[0].probes[0].metrics[1].median"},
         {HEAD CLASS METRIC("-1") "]}]}]}", "classes[0].probes[0].metrics[0].median"},
+        {HEAD CLASS METRIC("1e16") "]}]}]}", "classes[0].probes[0].metrics[0].median"},
+        {HEAD CLASS METRIC("1e-300") "]}]}]}", "classes[0].probes[0].metrics[0].median"},
+        {HEAD "{\"class\":\"\"}]}", "classes[0].class"},
+        {HEAD CLASS METRIC("1") "," METRIC("2") "]}]}]}", "classes"}, // one metric twice
+        {HEAD CLASS METRIC("1") "]}]}," CLASS METRIC("1") "]}]}]}", "classes"},
         {HEAD CLASS METRIC("null") "]}]}]}", "classes[0].probes[0].metrics[0].median"},
         {HEAD CLASS "{\"metric\":\"\",\"unit\":\"\",\"median\":1,\"spread_percent\":1,"
                     "\"runs_percent\":1,\"nodes\":1}]}]}]}",
@@ -124,7 +129,8 @@ static void test_judge(const struct class_reference *r)
     snprintf(s.class_hash, sizeof s.class_hash, "CCC");
     v = judge(r, &s, 1);
     CHECK(v.state == REFERENCE_UNKNOWN && !v.worst, "other hardware is not compared");
-    CHECK_STR(v.why, "the reference is of other hardware: EPYC", "and the reason stated");
+    CHECK_STR(v.why, "the reference is of other hardware: EPYC, class AAA; the run's is class CCC",
+              "and the reason stated");
     snprintf(s.class_hash, sizeof s.class_hash, "AAA");
     snprintf(s.benchmark, sizeof s.benchmark, "c2c");
     v = judge(r, &s, 1);
@@ -132,11 +138,16 @@ static void test_judge(const struct class_reference *r)
     snprintf(s.benchmark, sizeof s.benchmark, "latency");
     snprintf(s.variant, sizeof s.variant, "size=1");
     v = judge(r, &s, 1);
-    CHECK_STR(v.why, "the reference has latency with other parameters", "other parameters");
+    CHECK_STR(v.why,
+              "the reference has latency with other parameters: \"\"; the run has \"size=1\"",
+              "other parameters");
     *s.variant = '\0';
     s.metrics_version = 5;
     v = judge(r, &s, 1);
-    CHECK_STR(v.why, "the reference is of another method or version of the metrics", "a version");
+    CHECK_STR(
+        v.why,
+        "the reference is of method prp4-v1 and metrics of version 4, the run of prp4-v1 and 5",
+        "a version");
     struct class_reference_run bare = {&s, NULL};
     s.metrics_version = 4;
     CHECK(class_reference_judge(&v, r, &bare, 3, 10, NULL) == 0 && v.state == REFERENCE_UNKNOWN,
@@ -156,11 +167,15 @@ int main(void)
     CHECK(fabs(made.list[0].spread - 0.01) < 0.005 && fabs(made.list[0].runs - 0.004) < 0.002,
           "what nodes differ by (%.4f), and runs (%.4f)", made.list[0].spread, made.list[0].runs);
     struct jsonw w = jsonw_to(&text);
-    class_reference_write_json(&made, &w, NULL);
+    jsonw_object(&w, NULL);
+    class_reference_write_json(&made, &w);
+    jsonw_end(&w);
     CLEANUP_JSON struct json *j = json_parse(buf_text(&text), text.len, NULL);
     CHECK(class_reference_read(&read, j, &err) == 0 && read.n == 3, "is read again: %s", err.text);
     w = jsonw_to(&again);
-    class_reference_write_json(&read, &w, NULL);
+    jsonw_object(&w, NULL);
+    class_reference_write_json(&read, &w);
+    jsonw_end(&w);
     CHECK_STR(buf_text(&again), buf_text(&text), "and written again, the same");
     test_judge(&read);
     test_bad();

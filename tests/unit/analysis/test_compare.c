@@ -506,6 +506,47 @@ static void test_every_shape(void)
     }
 }
 
+// Two nodes of two cores: rank 0 of A measures on CPU 0, and that of B on CPU 1. The same CPUs make
+// the load of the node.
+static void test_other_measuring_core(void)
+{
+    static const struct {
+        enum benchmark_id id;
+        const char *member, *value, *name;
+    } cases[] = {{BENCHMARK_LOADED, NULL, NULL, "latency"},
+                 {BENCHMARK_BANDWIDTH, "sweep", "threads", "copy"}};
+    struct rank_info first[] = {{.rank = 0, .cpu = 0},
+                                {.rank = 1, .cpu = 1},
+                                {.rank = 2, .cpu = 2, .cpu_node = 1, .mem_node = 1},
+                                {.rank = 3, .cpu = 3, .cpu_node = 1, .mem_node = 1}};
+    struct rank_info second[] = {first[0], first[1], first[2], first[3]};
+    second[0].cpu = 1;
+    second[1].cpu = 0;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct matrix m = {0};
+        struct comparison c = {0}, same = {0};
+        struct spec spec;
+        spec_init(&spec, cases[i].id);
+        shaped(&m, cases[i].id, cases[i].member, cases[i].value, cases[i].name, 2, 2, 50);
+        m.row.values[0] = cases[i].id == BENCHMARK_BANDWIDTH;
+        m.row.values[1] = 2;
+        m.col.values[1] = 1;
+        struct compare_side x = {.matrix = &m, .spec = &spec, .ranks = first, .n_ranks = 4};
+        struct compare_side y = x;
+        CHECK(compare(&same, &x, &y, &defaults, NULL) == 0 && same.n_notes == 1 && same.rows == 2,
+              "%s: the same cores need no note but that of copies", benchmarks[cases[i].id].name);
+        y.ranks = second;
+        CHECK(compare(&c, &x, &y, &defaults, NULL) == 0 && c.rows == 2 && c.row_b[0] == 0 &&
+                  c.n_notes == 2,
+              "%s: each row has its partner", benchmarks[cases[i].id].name);
+        CHECK_STR(c.notes[0],
+                  "the core that measures alone differs: CPU 0 in A, CPU 1 in B (node 0)", "note");
+        comparison_fini(&c);
+        comparison_fini(&same);
+        matrix_fini(&m);
+    }
+}
+
 // ---- Other questions ----------------------------------------------------------------------------
 
 static int compare_specs(enum benchmark_id id, const char *name, const char *member,
@@ -620,6 +661,7 @@ int main(void)
     test_bandwidth();
     test_pairs_of_ranks();
     test_every_shape();
+    test_other_measuring_core();
     test_other_questions();
     test_placement();
     return tap_done();

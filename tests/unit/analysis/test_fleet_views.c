@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fleet to look at: classes, ranking, nodes by a fact, history and rollouts.
+#include "analysis/peers/coverage.h"
 #include "analysis/peers/fleet_effect.h"
 #include "analysis/peers/fleet_history.h"
+#include "analysis/peers/fleet_order.h"
 #include "analysis/peers/fleet_view.h"
+#include "base/cleanup.h"
 #include "tests/unit/analysis/fleet_pages.h"
 #include "tests/unit/tap.h"
 
@@ -51,6 +54,45 @@ static void test_classes(const struct fleet *f)
     CHECK(fleet_class_find(f, "A", &err) < 0, "two begin with A");
     CHECK_STR(err.text, "2 classes begin with A", "which is refused");
     CHECK(fleet_class_find(f, "X", &err) < 0 && err.code == ERR_NOT_FOUND, "none with X");
+}
+
+// Of the fleet above: n31 is down, n30 no longer counts, x has no run. n40 was not measured for 20
+// days, and n41 for 40.
+static void test_coverage(struct fleet *f, unsigned long long *seed)
+{
+    char names[33][16];
+    struct covered_node asked[36] = {{.name = "x", .up = true}, {.name = "n40"}, {.name = "n41"}};
+    CLEANUP_COVERAGE struct coverage c = {0}, none = {0};
+    const char *classes[] = {"AAA", "ABB"};
+    int n = 3;
+    for (int k = 0; k < 2; k++) {
+        struct page_run r = {.node = asked[1 + k].name, .class = classes[k], .config = "OLD"};
+        r.id = 1;
+        r.measured_ms = PAGES_NOW - 20 * (k + 1) * PAGES_DAY;
+        page_add(f, &r, seed);
+    }
+    for (int i = 0; i < 33; i++) {
+        snprintf(names[i], sizeof names[i], "n%02d", i);
+        if (i != 30)
+            asked[n++] = (struct covered_node){.name = names[i], .up = i != 31};
+    }
+    CHECK(fleet_arrange(f, NULL) == 0 && coverage_make(&c, f, asked, n, NULL) == 0, "it is made");
+    CHECK_INT(c.n, 3, "two classes, and the node without a run");
+    CHECK(c.list[0].nodes == 31 && c.list[0].up == 30 && c.list[0].fresh == 30, "the larger");
+    CHECK(c.list[0].enough == 30 && strcmp(c.list[0].cpu, "EPYC") == 0, "its runs and CPU");
+    CHECK(c.list[1].nodes == 3 && c.list[1].up == 1 && c.list[1].fresh == 2, "the other");
+    CHECK_INT(c.list[1].enough, 1, "one of them has three runs");
+    CHECK(c.list[2].class == -1 && c.list[2].nodes == 1 && c.list[2].up == 1, "no run");
+    CHECK(covered_class_age(&c, &c.list[0], 50) == PAGES_DAY &&
+              covered_class_age(&c, &c.list[0], 100) == 20 * PAGES_DAY &&
+              covered_class_age(&c, &c.list[1], 100) == 40 * PAGES_DAY &&
+              covered_class_age(&c, &c.list[2], 100) == -1,
+          "ages of the newest runs");
+    const struct covered_node *last = &c.node[c.list[1].first + 2];
+    CHECK_STR(last->name, "n41", "the oldest is the last of its class");
+    CHECK(!last->fresh && !last->enough && last->age_ms == 40 * PAGES_DAY, "it is stale");
+    CHECK(c.n_ages == n - 1 && c.ages[0] == PAGES_DAY && c.ages[n - 2] == 40 * PAGES_DAY, "all");
+    CHECK(coverage_make(&none, f, NULL, 0, NULL) == 0 && none.n == 0, "no nodes, no classes");
 }
 
 static void test_ranking(const struct fleet *f)
@@ -156,6 +198,7 @@ static void test_history(void)
     CHECK(setups == 1 && h.list[18].setup_changed, "another set-up from the 19th on");
     CHECK(changes == 1 && fabs(h.list[20].change_percent - 5) < 1,
           "one change, though the class drifts");
+    CHECK(h.list[20].cause.found && h.list[20].cause.runs == -2, "the set-up changed before it");
     CHECK(h.list[0].run == 1 && h.list[29].run == 30 && !h.more, "oldest first");
     CHECK(h.list[5].low < h.list[5].median && h.list[5].median < h.list[5].high &&
               fabs(h.list[5].median - 90.9) < 0.5,
@@ -166,6 +209,30 @@ static void test_history(void)
           "no node");
     CHECK(fleet_history_make(&h, f, "n03", "y", &err) < 0 && strcmp(err.member, "metric") == 0,
           "no metric");
+    fleet_cleanup(&f);
+}
+
+// The rule is that of a node and of a collector: neighbours, of both of which the set-up is known.
+static void test_history_setups(void)
+{
+    static const char *const configs[] = {"OLD", "OLD", "", "NEW", "NEW", "OLD"};
+    enum { RUNS = COUNT_OF(configs) };
+    struct fleet *f = fleet_with(40);
+    struct fleet_history h = {0};
+    unsigned long long seed = 17;
+    for (int k = 0; k < RUNS; k++) {
+        struct page_run r = {.node = "n1", .class = "A", .id = k + 1, .config = configs[k]};
+        r.measured_ms = PAGES_NOW - (RUNS - k) * PAGES_DAY;
+        page_add(f, &r, &seed);
+    }
+    CHECK(fleet_history_make(&h, f, "n1", "latency.local.dram.median_ns", NULL) == 0 && h.n == RUNS,
+          "%d points", h.n);
+    for (int k = 1; k < h.n; k++) {
+        const struct setup_hashes a = {"A", configs[k - 1]}, b = {"A", configs[k]};
+        CHECK(h.list[k].setup_changed == setup_hashes_differ(&a, &b), "\"%s\" after \"%s\"",
+              configs[k], configs[k - 1]);
+    }
+    fleet_history_fini(&h);
     fleet_cleanup(&f);
 }
 
@@ -213,8 +280,15 @@ static void test_effect(void)
           "latency is not, though the class drifts");
     fleet_effect_fini(&e);
     CHECK(fleet_effect_find(&e, f, "microcode", "0x1", "0x3", &err) < 0, "no such change");
-    CHECK_STR(err.text, "microcode changed on no node from and to these values", "is said");
+    CHECK_STR(err.text,
+              "microcode changed on no node from and to these values; on 36 it changed from "
+              "\"0x1\" to \"0x2\"",
+              "is said, with the one that there is");
     CHECK(fleet_effect_find(&e, f, "thp", NULL, NULL, &err) < 0, "nor one of a fact that stayed");
+    CHECK_STR(err.text, "thp changed on no node", "is said");
+    CHECK(fleet_effect_find(&e, f, "microcod", NULL, NULL, &err) < 0, "nor of one that is none");
+    CHECK_STR(err.text, "no node has the fact \"microcod\"; did you mean \"microcode\"?",
+              "and the nearest one is named");
     fleet_cleanup(&f);
 }
 
@@ -227,8 +301,10 @@ int main(void)
     test_ranking(f);
     test_few_runs();
     test_shares(f);
+    test_coverage(f, &seed);
     fleet_cleanup(&f);
     test_history();
+    test_history_setups();
     test_effect();
     return tap_done();
 }

@@ -36,7 +36,8 @@ static void place(int remote_rank)
                                       .cpu_node = i / 2,
                                       .mem_node = i == remote_rank ? 1 - i / 2 : i / 2,
                                       .off_cpu_share = NAN,
-                                      .clock_ghz = NAN};
+                                      .clock_ghz = NAN,
+                                      .load_cycles = NAN};
 }
 
 static void set(struct matrix *m, int row, int col, double v)

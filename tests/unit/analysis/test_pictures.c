@@ -57,6 +57,7 @@ static void write_answer(struct buf *out, int n, int change, const char *facts)
         jsonw_fixed(&w, "percent", 5, 2);
         jsonw_fixed(&w, "before", 90, 3);
         jsonw_fixed(&w, "after", 94.5, 3);
+        jsonw_i64(&w, "setup_runs", change == 38 ? -1 : 0);
         jsonw_raw(&w, "fact_changes", facts);
         jsonw_end(&w);
     }
@@ -96,7 +97,7 @@ static void test_history(void)
     CHECK(strstr(s, "node&lt;7&gt;&amp;&quot;") && !strstr(s, "<b>"), "names are no markup");
     CHECK(strstr(s, "1 bar reaches beyond the axis") && !strstr(s, "nan"), "a long bar is clipped");
     CHECK(strstr(buf_text(&text), "+5.0 % since 2026-10-") &&
-              strstr(buf_text(&text), "microcode: 0x1000065 -> 0x1000070<b>\n"),
+              strstr(buf_text(&text), "the set-up changed 1 run earlier: microcode: 0x1000065 -> "),
           "the same in characters");
     draw_history(&svg, &text, 60, 38, "[]");
     CHECK(strstr(buf_text(&svg), "no recorded fact of the machine changed with it"), "no fact");
@@ -111,6 +112,19 @@ static void draw_document(struct buf *svg, const char *text)
     struct err err = {0};
     CHECK(json && history_from_json(&p, json, &err) == 0 && history_write_svg(&p, svg, &err) == 0,
           "a picture of a collector's history: %s", err.text);
+}
+
+static void test_limits(void)
+{
+    CLEANUP_BUF struct buf svg = BUF_INIT;
+    draw_document(
+        &svg, "{\"metric\":\"m\",\"node\":\"n1\",\"unit\":\"ns\",\"better\":\"less\",\"points\":["
+              "{\"run\":1,\"measured\":\"2026-10-01T00:00:00Z\",\"value\":90},"
+              "{\"run\":2,\"measured\":\"2026-10-02T00:00:00Z\",\"value\":91}],"
+              "\"left_out\":90000,\"searched\":1,\"change_points\":[]}");
+    CHECK(strstr(buf_text(&svg), "which the limit left out."), "a limit that left out runs");
+    CHECK(strstr(buf_text(&svg), "hanges are searched for in the newest 1."),
+          "and that of changes");
 }
 
 // What a collector responds with: a node inside the band of its class, and a class by itself.
@@ -157,7 +171,7 @@ static void test_history_sizes(void)
           "no run: says so");
     draw_history(&svg, &text, 1, 0, "[]");
     CHECK(count(buf_text(&svg), "<circle ") == 1 && !strstr(buf_text(&svg), "band f0") &&
-              strstr(buf_text(&svg), "no significant change"),
+              strstr(buf_text(&svg), "No significant change"),
           "one run: a dot, no band");
     draw_history(&svg, &text, 10000, 7000, one_fact);
     int dots = count(buf_text(&svg), "<circle ");
@@ -253,7 +267,7 @@ static void test_difference_map(void)
     const char *s = draw_pair(&p, 4);
     CHECK(strstr(s, ">SLOWER: memory of node 2 +1") && strstr(s, "strong worse"), "the headline");
     CHECK(count(s, ", no significant difference</title>") == 12 &&
-              strstr(s, "hollow: no significant difference (12 of 16 cells)"),
+              strstr(s, "Hollow: no significant difference (12 of 16 cells)"),
           "twelve cells did not change");
     CHECK(strstr(s, "node of the CPU 0, node of the memory 2: +1"), "each cell has its difference");
     CHECK(strstr(s, "0x1 -&gt; 0x2&lt;i&gt;") && strstr(s, "nid&lt;1&gt;") && !strstr(s, "<i>"),
@@ -274,7 +288,7 @@ static void test_difference_curves(void)
     CHECK(count(s, "<path class=\"line ") == 2 && count(s, "<path class=\"band ") == 2 &&
               strstr(s, ">A: run 17, 1024 ranks</text>"),
           "many ranks: a band a run");
-    CHECK(strstr(s, "a tile is the median of 4 x 1 cells") && p.svg.len < PLOT_BYTES_MAX,
+    CHECK(strstr(s, "A tile is the median of 4 x 1 cells") && p.svg.len < PLOT_BYTES_MAX,
           "1024 ranks at 48 sizes in %zu bytes", p.svg.len);
 }
 
@@ -336,6 +350,7 @@ int main(int argc, char **argv)
         return gallery(argv[1]);
     test_history();
     test_class_history();
+    test_limits();
     test_history_sizes();
     test_difference_map();
     test_difference_curves();

@@ -142,7 +142,7 @@ static void test_doubtful(void)
     const char *svg = draw(&s, NULL);
     check_text("noise", svg);
     CHECK(count(svg, "class=\"ring c0\"") == 3 && count(svg, ", disturbed</title>") == 3 &&
-              strstr(svg, "hollow: disturbed (3 of 14 cells)"),
+              strstr(svg, "Hollow: disturbed (3 of 14 cells)"),
           "disturbed values are hollow, and say so");
     CHECK(count(svg, "class=\"bar c0\"") == 1 && strstr(svg, "an arrow where it reaches"),
           "intervals that leave the axis end there");
@@ -155,7 +155,7 @@ static void test_doubtful(void)
     disturb(&s.list[0], 1, 1, 9, 1);
     svg = draw(&s, NULL);
     check_text("a disturbed node", svg);
-    CHECK(strstr(svg, "hollow: disturbed (2 of 16 cells)") &&
+    CHECK(strstr(svg, "Hollow: disturbed (2 of 16 cells)") &&
               count(svg, ", disturbed</title>") == 2,
           "a fifth of the samples makes a cell doubtful, or a single one left");
     CHECK(count(svg, "<g class=\"hollow\"") == 1, "it has only its frame");
@@ -172,7 +172,7 @@ static void test_ranks_apart(void)
     check_text("two kinds of ranks", svg);
     CHECK(strstr(svg, ">fast: 16 ranks</text>") && strstr(svg, ">slow: 112 ranks</text>"),
           "without nodes: a band of the fast and one of the slow");
-    CHECK(strstr(svg, "fast: ranks 7,15,23,") && strstr(svg, "slow: ranks 0-6,8-14,"),
+    CHECK(strstr(svg, "Fast: ranks 7,15,23,") && strstr(svg, "Slow: ranks 0-6,8-14,"),
           "and which they are");
     sample_fini(&s);
     make_odd_ranks(&s, 128, 8);
@@ -223,7 +223,7 @@ static void test_gap(void)
     svg = draw(&s, NULL);
     check_text("heat map with a gap", svg);
     CHECK(strstr(svg, "<path class=\"gap\" d=\"M1 2h1v1h-1z\"/>"), "a missing cell is grey");
-    CHECK(strstr(svg, "grey: 1 of 16 cells have no value"), "and the reader is told");
+    CHECK(strstr(svg, "Grey: 1 of 16 cells have no value"), "and the reader is told");
 }
 
 static void test_hostile(void)
@@ -264,7 +264,7 @@ static void test_heat(void)
     make_pairs(&s, 64, 8);
     svg = draw(&s, NULL);
     check_text("64 x 64", svg);
-    CHECK(count(svg, "class=\"light\"") == 0 && strstr(svg, "a pair is measured once"),
+    CHECK(count(svg, "class=\"light\"") == 0 && strstr(svg, "A pair is measured once"),
           "64 x 64: no room for values");
     CHECK(count(svg, "class=\"border\"") == 14, "64 x 64: the nodes are parted");
 }
@@ -290,7 +290,7 @@ static void test_even_heat(void)
     CHECK(!strstr(svg, ">145</text>") && !strstr(svg, "within"), "one value has no scale");
     sample_fini(&s);
     svg = draw_two(&s, 3, 150, 154);
-    CHECK(count(svg, "<path fill=") == 1 && strstr(svg, "all values lie within 3 %"),
+    CHECK(count(svg, "<path fill=") == 1 && strstr(svg, "All values lie within 3 %"),
           "values within 3 %% have one colour, and the picture says so");
     CHECK(strstr(draw_text(&s, false, false), "\nall values lie within 3 %\n"), "so does text");
     sample_fini(&s);
@@ -304,7 +304,7 @@ static void test_large_heat(void)
     struct sample s CLEANUP(sample_fini) = {0};
     make_pairs(&s, 512, 8);
     check_text("512 x 512", draw(&s, NULL));
-    CHECK(strstr(buf_text(&s.svg), "a tile is the median of 2 x 2 cells"), "it says so");
+    CHECK(strstr(buf_text(&s.svg), "A tile is the median of 2 x 2 cells"), "it says so");
     sample_fini(&s);
     make_pairs(&s, 256, 2);
     for (int i = 0; i < 256 * 256; i++)

@@ -147,6 +147,14 @@ static void test_idle_of_four(void)
     static const char *const none[] = {
         "Node 3 has no memory of its own in this matrix; its row holds remote latencies.", NULL};
     check_report(BENCHMARK_MATRIX, &m, 1, none, NULL);
+    matrix_at(&m, 0, 2)->v[CELL_MEDIAN] = NAN;
+    put(&m, 0, 3, 210);
+    static const char *const some[] = {
+        "idle: 12 of 16 pairs were measured; the others have no value.",
+        "Node 0: own memory 100.0 ns, nearest measured node 1 130.0 ns (× 1.30), farthest measured "
+        "node 3 210.0 ns (× 2.10).",
+        NULL};
+    check_report(BENCHMARK_MATRIX, &m, 1, some, NULL);
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++)
             if (i != j)

@@ -49,6 +49,67 @@ static void test_modules(const struct matrix *m)
     check_report(BENCHMARK_BANDWIDTH, m, 2, some, none);
 }
 
+// The modules are those of both nodes, so one node says nothing of them.
+static void test_modules_of_a_part(void)
+{
+    static const char *const none[] = {"memory modules", NULL};
+    static const char *const some[] = {"Node 0", NULL};
+    struct fingerprint f = {0};
+    struct matrix m = {0};
+    shaped(&m, BENCHMARK_BANDWIDTH, NULL, "triad", 1, 2);
+    m.col.values[1] = 1;
+    put(&m, 0, 0, 80000);
+    put(&m, 0, 1, 40000);
+    facts_add(&f.machine_class, "dimms", "8x64G DDR5-4800 2R; slots 0-7 of 16");
+    facts_then = &f;
+    check_report(BENCHMARK_BANDWIDTH, &m, 1, some, none);
+    facts_then = NULL;
+    matrix_fini(&m);
+}
+
+// Full load of both nodes on their own memory, of the mix that moves most.
+static void test_modules_of_loaded(void)
+{
+    static const char *const none[] = {"memory modules", NULL};
+    static const char *const some[] = {"at full load", NULL};
+    static const char *const says[] = {
+        "8 memory modules at 4800 MT/s deliver at most 307.2 GB/s, if each has a channel of its "
+        "own. The nodes reach 100.0 GB/s together, 33 % of that.",
+        NULL};
+    static const char *const names[] = {"latency_reads", "bandwidth_reads", "latency_nt",
+                                        "bandwidth_nt"};
+    struct fingerprint f = {0};
+    struct matrix l[4] = {0};
+    facts_add(&f.machine_class, "dimms", "8x64G DDR5-4800 2R; slots 0-7 of 16");
+    facts_then = &f;
+    for (int i = 0; i < 4; i++) {
+        shaped(&l[i], BENCHMARK_LOADED, NULL, i % 2 ? "bandwidth" : "latency", 2, 2);
+        snprintf(l[i].name, sizeof l[i].name, "%s", names[i]);
+        for (int row = 0; row < 2; row++) {
+            l[i].row.values[row] = 2 * row; // the first rank of each node
+            put(&l[i], row, 0, i % 2 ? 0 : 100);
+            put(&l[i], row, 1, i % 2 ? (i == 1 ? 50000 : 30000) : 200);
+        }
+        l[i].col.values[1] = 100;
+    }
+    check_report(BENCHMARK_LOADED, l, 4, says, NULL);
+    ranks[2].mem_node = 0; // not its own
+    check_report(BENCHMARK_LOADED, l, 4, some, none);
+    ranks[2].mem_node = 1;
+    for (int i = 0; i < 4; i++) {
+        snprintf(l[i].row.name, sizeof l[i].row.name, "path");
+        for (int row = 0; row < 2; row++)
+            l[i].row.values[row] = axis_pair(row, row);
+    }
+    check_report(BENCHMARK_LOADED, l, 4, says, NULL);
+    for (int i = 0; i < 4; i++)
+        l[i].row.values[1] = axis_pair(0, 1);
+    check_report(BENCHMARK_LOADED, l, 4, some, none);
+    facts_then = NULL;
+    for (int i = 0; i < 4; i++)
+        matrix_fini(&l[i]);
+}
+
 // The firmware claims 60 ns for the memory of node 0 and 40 GB/s of reads for that of node 1.
 static struct topo_claim firmware[] = {
     {.initiator = 0, .target = 0, .latency_ns = 60},
@@ -540,6 +601,8 @@ int main(void)
 {
     build_machine();
     test_claims();
+    test_modules_of_a_part();
+    test_modules_of_loaded();
     test_bandwidth();
     test_bandwidth_levels();
     test_copies();

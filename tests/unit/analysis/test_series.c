@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analysis/compare/setup_change.h"
 #include "analysis/stats/change_points.h"
 #include "analysis/stats/detectable.h"
 #include "analysis/stats/median.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
+#include "base/cleanup.h"
 #include "tests/unit/analysis/simulate.h"
 #include "tests/unit/tap.h"
 
@@ -157,8 +160,67 @@ static void test_detectable(void)
           "four runs say nothing");
 }
 
+static int differs_there(void *ctx, int i, struct err *err)
+{
+    if (i == 0)
+        return err_set(err, ERR_INTERNAL, "", "no run is before the first");
+    return ((const char *)ctx)[i] == 'X';
+}
+
+// The nearest change of set-up, and of two as near the earlier one; not outside of the series.
+static void test_setup_change(void)
+{
+    static struct {
+        char setups[12]; // X: another one than the run before
+        int at;
+        bool found;
+        int runs;
+        const char *text;
+    } cases[] = {
+        {"....X....", 4, true, 0, ""},
+        {"...XX....", 4, true, 0, ""},
+        {"...X.....", 4, true, -1, "the set-up changed 1 run earlier"},
+        {"...X.X...", 4, true, -1, "the set-up changed 1 run earlier"},
+        {"..X..X...", 4, true, 1, "the set-up changed 1 run later"},
+        {"..X...X..", 4, true, -2, "the set-up changed 2 runs earlier"},
+        {"......X..", 4, true, 2, "the set-up changed 2 runs later"},
+        {".X.....X.", 4, false, 0, ""},
+        {"X........", 1, false, 0, ""},
+        {".......X", 8, true, -1, "the set-up changed 1 run earlier"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct setup_change c;
+        char text[SETUP_CHANGE_TEXT];
+        CHECK(setup_change_find(&c, cases[i].at, (int)strlen(cases[i].setups), differs_there,
+                                cases[i].setups, NULL) == 0,
+              "%s: searched", cases[i].setups);
+        CHECK(c.found == cases[i].found && c.runs == cases[i].runs, "%d runs later", c.runs);
+        CHECK_STR(setup_change_text(&c, text), cases[i].text, "in words");
+    }
+}
+
+// A node and a collector have the same rule.
+static void test_setup_hashes(void)
+{
+    static const struct {
+        struct setup_hashes a, b;
+        bool differ;
+    } cases[] = {
+        {{"c", "k"}, {"c", "k"}, false}, {{"c", "k"}, {"c", "m"}, true},
+        {{"c", "k"}, {"d", "k"}, true},  {{"c", ""}, {"d", "k"}, true},
+        {{"c", ""}, {"c", "k"}, false},  {{"", "k"}, {"c", "m"}, true},
+        {{"", ""}, {"c", "k"}, false},   {{"c", "k"}, {"", ""}, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        CHECK(setup_hashes_differ(&cases[i].a, &cases[i].b) == cases[i].differ, "%s %s and %s %s",
+              cases[i].a.class_hash, cases[i].a.config_hash, cases[i].b.class_hash,
+              cases[i].b.config_hash);
+}
+
 int main(void)
 {
+    test_setup_hashes();
+    test_setup_change();
     test_detectable();
     test_quiet();
     test_change();

@@ -125,7 +125,7 @@ static void nothing_measured(void)
 {
     CLEANUP_BUF struct buf out = BUF_INIT;
     picture_of(&small, false, TOPOLOGY_WIDTH, &out);
-    CHECK(strstr(buf_text(&out), "nothing is measured yet") && !strstr(buf_text(&out), " ns<"),
+    CHECK(strstr(buf_text(&out), "Nothing is measured yet") && !strstr(buf_text(&out), " ns<"),
           "without values the boxes alone");
 }
 
@@ -158,8 +158,28 @@ static void large_machines(void)
                   "too many cores are a bar, and the picture says so");
         if (strcmp(machines[i].name, "128 nodes") == 0)
             CHECK(strstr(buf_text(&wide),
-                         "the first 48 nodes of each table are drawn, 80 are left out"),
+                         "The first 48 nodes of each table are drawn, 80 are left out"),
                   "a table has a limit, and the picture says so");
+    }
+}
+
+// Texts of others, of characters of several bytes and of two columns, on a small screen.
+static void texts_are_cut_between_characters(void)
+{
+    static const char name[] = "äöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöü",
+                      wide[] = "处理器处理器处理器处理器处理器处理器处理器处理器处理器";
+    for (int width = 300; width < 320; width++) {
+        CLEANUP_BUF struct buf out = BUF_INIT;
+        struct topology t CLEANUP(topology_fini);
+        struct err err = {0};
+        machine_make(&t, &small);
+        snprintf(t.cpu_model, sizeof t.cpu_model, "%s", wide);
+        const struct topology_picture p = {
+            .topology = &t, .node = name, .heading = "äöüäöüäöüäöü · äöüäöüäöüäöü", .width = width};
+        CHECK(topology_picture_write(&p, &out, &err) == 0, "%d wide: %s", width, err.text);
+        const char *svg = buf_text(&out);
+        CHECK(!strstr(svg, "\xef\xbf\xbd") && count(svg, "…") >= 2,
+              "%d wide: no half of a character, and what is cut says so", width);
     }
 }
 
@@ -168,5 +188,6 @@ int main(void)
     boxes_and_values();
     nothing_measured();
     large_machines();
+    texts_are_cut_between_characters();
     return tap_done();
 }

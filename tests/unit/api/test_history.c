@@ -32,7 +32,8 @@ static void make_print(struct fingerprint *f, const char *thp, const char *kerne
 }
 
 // A run on a machine with that print, whose one metric has that value.
-static int64_t add_run(struct store *s, const struct fingerprint *f, double value)
+static int64_t add_run_on(struct store *s, const char *node, const struct fingerprint *f,
+                          double value)
 {
     struct err err = {0};
     static struct spec spec;
@@ -42,12 +43,30 @@ static int64_t add_run(struct store *s, const struct fingerprint *f, double valu
     struct metric m = {"latency.dram.median_ns", "ns", value, value - 1, value + 1};
     struct run_result r = {.state = RUN_SUCCEEDED,
                            .metrics = {METRICS_VERSION, "n_ranks=4", &m, 1}};
-    bool ok = store_run_insert(s, &spec, "node1", NULL, &id, &again, &err) == 0 &&
+    bool ok = store_run_insert(s, &spec, node, NULL, &id, &again, &err) == 0 &&
               store_run_started(s, id, "{}", "[]", f, NULL, &err) == 0 &&
               store_run_finished(s, id, &r, &err) == 0;
     if (!ok)
         printf("# %s\n", err.text);
     return ok ? id : -1;
+}
+
+static int64_t add_run(struct store *s, const struct fingerprint *f, double value)
+{
+    return add_run_on(s, "node1", f, value);
+}
+
+static struct json *ask_node(const char *node, struct err *err)
+{
+    struct request q = {.service = &service,
+                        .n_query = 2,
+                        .query = {{"metric", "latency.dram.median_ns"}, {"node", node}}};
+    struct reply r = {0};
+    struct json *answer = NULL;
+    if (history_get(&q, &r, err) == 0)
+        answer = json_parse(buf_text(&r.body), r.body.len, err);
+    reply_fini(&r);
+    return answer;
 }
 
 static struct json *ask(handler_fn *handler, const char *name, const char *value, struct err *err)
@@ -93,6 +112,39 @@ static void test_changes(struct store *s)
               json_get_i64(json_first(json_get(less, "change_points")), "run", 0) ==
                   first_after + 1,
           "its point is gone, the next one begins the change");
+}
+
+// The set-up changed a run before the values, and on another node two runs after them.
+static void test_cause_nearby(struct store *s)
+{
+    static const struct {
+        const char *node;
+        int first, runs;
+        bool found;
+    } cases[] = {{"node2", 19, -1, true}, {"node3", 22, 2, true}, {"node4", 17, 0, false}};
+    for (size_t c = 0; c < COUNT_OF(cases); c++) {
+        struct fingerprint before, after;
+        struct err err = {0};
+        unsigned long long seed = 7;
+        make_print(&before, "madvise", "6.1.0-1");
+        make_print(&after, "never", "6.1.0-1");
+        for (int i = 0; i < 40; i++)
+            add_run_on(s, cases[c].node, i < cases[c].first ? &before : &after,
+                       (i < 20 ? 100 : 110) + dist_below(&seed, 1000) / 1000.0);
+        CLEANUP_JSON struct json *answer = ask_node(cases[c].node, &err);
+        const struct json *list = json_get(answer, "change_points"), *change = json_first(list);
+        const struct json *what = json_get(change, "fact_changes");
+        CHECK(json_count(list) == 1, "%s: one change: %s", cases[c].node, err.text);
+        CHECK_INT(json_get_i64(change, "run", 0) - json_get_i64(change, "run_before", 0), 1,
+                  "its runs are those of the values");
+        CHECK(json_is_null(json_get(change, "setup_runs")) == !cases[c].found &&
+                  json_get_i64(change, "setup_runs", 0) == cases[c].runs,
+              "the set-up changed %d runs later", cases[c].runs);
+        CHECK_INT(json_count(what), cases[c].found, "with its fact, if it is near");
+        CHECK(!cases[c].found ||
+                  strcmp(json_get_text(json_first(what), "name", ""), "thp_enabled") == 0,
+              "which is this");
+    }
 }
 
 static void test_list(void)
@@ -223,6 +275,7 @@ int main(void)
     test_list();
     test_window(s);
     test_speed(s);
+    test_cause_nearby(s);
     test_baselines(s);
     store_close(s);
     dir_remove(dir);

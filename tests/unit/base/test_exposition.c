@@ -9,7 +9,7 @@
 
 static void write_all(struct exposition *e)
 {
-    static const char *const labels[][2] = {{"a", "x\"y\\z"}, {"b", "line\nbreak \xff"}};
+    static const char *const labels[][2] = {{"a", "x\"y\\z"}, {"b", "line\nbreak \xff\xc2\x9b"}};
     exposition_begin(e, "np_runs", "counter", "Runs that \"ended\"");
     exposition_sample(e, labels, 2, 3);
     exposition_sample(e, labels, 2, (double)NAN); // not known
@@ -23,12 +23,12 @@ static void write_all(struct exposition *e)
 static void test_text(void)
 {
     CLEANUP_BUF struct buf out = BUF_INIT;
-    struct exposition e = exposition_to(&out, NULL);
+    struct exposition e = exposition_to(&out, false);
     write_all(&e);
     CHECK_STR(buf_text(&out),
               "# HELP np_runs_total Runs that \"ended\"\n"
               "# TYPE np_runs_total counter\n"
-              "np_runs_total{a=\"x\\\"y\\\\z\",b=\"line\\nbreak ?\"} 3\n"
+              "np_runs_total{a=\"x\\\"y\\\\z\",b=\"line\\nbreak ??\"} 3\n"
               "# HELP np_age_seconds Age\n"
               "# TYPE np_age_seconds gauge\n"
               "np_age_seconds{quantile=\"0.5\"} 0.25\n"
@@ -42,12 +42,12 @@ static void test_text(void)
 static void test_openmetrics(void)
 {
     CLEANUP_BUF struct buf out = BUF_INIT;
-    struct exposition e = exposition_to(&out, "text/html, application/OpenMetrics-text;q=1");
+    struct exposition e = exposition_to(&out, true);
     write_all(&e);
     CHECK_STR(buf_text(&out),
               "# HELP np_runs Runs that \\\"ended\\\"\n"
               "# TYPE np_runs counter\n"
-              "np_runs_total{a=\"x\\\"y\\\\z\",b=\"line\\nbreak ?\"} 3\n"
+              "np_runs_total{a=\"x\\\"y\\\\z\",b=\"line\\nbreak ??\"} 3\n"
               "# HELP np_age_seconds Age\n"
               "# TYPE np_age_seconds gauge\n"
               "# UNIT np_age_seconds seconds\n"

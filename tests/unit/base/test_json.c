@@ -41,6 +41,20 @@ static void refuses(void)
     }
 }
 
+static void numbers_that_are_none(void)
+{
+    static const char *const texts[] = {"[1,NaN]", "[1,-Infinity]", "[1,nan]", "[1,-inf]",
+                                        "[1,NaN"};
+    struct err err;
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        CLEANUP_JSON struct json *j = json_parse(texts[i], strlen(texts[i]), &err);
+        CHECK(!j && strstr(err.text, "NaN or Infinity, which are no numbers of JSON, at byte 3"),
+              "%s: %s", texts[i], err.text);
+    }
+    CLEANUP_JSON struct json *text = json_parse("[\"NaN\"]", 7, &err);
+    CHECK(text, "a text may say so");
+}
+
 static struct json *many(const char *open, const char *before, const char *after, int n,
                          const char *close, size_t most, struct err *err)
 {
@@ -161,9 +175,12 @@ static void writes_utf8(void)
     jsonw_array(&w, NULL);
     jsonw_text(&w, NULL, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
     jsonw_text(&w, NULL, "AMD EPY\xc3\"\xff\xe2\x82");
+    jsonw_text(&w, NULL, "\x1b\x7f\xc2\x9b \xe2\x80\xae\n");
     jsonw_end(&w);
-    CHECK_STR(buf_text(&b), "[\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\",\"AMD EPY?\\\"???\"]",
-              "what is no UTF-8 becomes '?'");
+    CHECK_STR(buf_text(&b),
+              "[\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\",\"AMD EPY?\\\"???\","
+              "\"\\u001b\\u007f\\u009b \\u202e\\n\"]",
+              "what is no UTF-8 becomes '?', and what a terminal obeys is escaped");
 }
 
 static void renames(void)
@@ -182,10 +199,39 @@ static void renames(void)
         "members have other names, where none has them already: %s", buf_text(&b));
 }
 
+static void finds(const char *text, const char *value)
+{
+    size_t n = 0;
+    const char *found = json_find(text, strlen(text), "a", &n);
+    CHECK(value ? found && n == strlen(value) && memcmp(found, value, n) == 0 : !found,
+          "a of %s: %.*s", text, found ? (int)n : 4, found ? found : "none");
+    for (size_t len = 0; len < strlen(text);
+         len++) { // a part is not valid, and read to its end only
+        CLEANUP_MEM char *part = malloc(len + 1);
+        if (!part)
+            continue;
+        memcpy(part, text, len);
+        json_find(part, len, "a", &n);
+    }
+}
+
+static void finds_one_member(void)
+{
+    finds("{\"a\":[1,{\"b\":\"]}\\\"\"}],\"b\":2}", "[1,{\"b\":\"]}\\\"\"}]");
+    finds("{\"x\":{\"a\":1,\"y\":[{\"a\":2}]},\"t\":\"\\\"a\\\":3\",\"a\":4}", "4");
+    finds(" { \"aa\" : [ ] , \"a\" : \"x\" }", "\"x\" ");
+    finds("{\"\":1,\"a\\\\\":2,\"b\":\"a\"}", NULL);
+    finds("{}", NULL);
+    finds("[{\"a\":1}]", NULL);
+    finds("\"a\"", NULL);
+}
+
 int main(void)
 {
+    finds_one_member();
     renames();
     refuses();
+    numbers_that_are_none();
     as_many_values();
     as_many_members();
     exact_length();

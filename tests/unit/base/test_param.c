@@ -2,6 +2,7 @@
 #include "base/param.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,7 +193,7 @@ static int parse_words(const char *text, struct thing t[2], struct param_args *a
 {
     static char copy[200];
     static char *argv[16];
-    const struct param_target targets[] = {{&table, &t[0]}, {&other_table, &t[1]}};
+    const struct param_target targets[] = {{&table, &t[0], true}, {&other_table, &t[1]}};
     int argc = 0, next = 0;
     memset(t, 0, 2 * sizeof *t);
     *err = (struct err){0};
@@ -276,6 +277,11 @@ static void letters(void)
     CHECK(parse_words("--set=", t, &a, &err) < 0 && err.code == ERR_USAGE &&
               !strcmp(err.text, "--set must not be empty"),
           "a value is empty: %s", err.text);
+    CHECK(parse_words("-o  one", t, &a, &err) == 0 && !*t[1].name,
+          "which other rows of this table allow");
+    CHECK(parse_words("--name=", t, &a, &err) < 0 && err.code == ERR_USAGE &&
+              !strcmp(err.text, "--name must not be empty"),
+          "and no text of a table that is filled: %s", err.text);
     CHECK(parse_words("-o 12345678", t, &a, &err) < 0 && err.code == ERR_USAGE &&
               str_starts(err.text, "--output: "),
           "a wrong value names the long option: %s", err.text);
@@ -326,8 +332,8 @@ static void files(void)
         {"a = b = c\n", 10, "a:b = c", NULL},
         {"a = 1\nb\n", 8, "a:1", "f:2: must be \"name = value\""},
         {"bad = 1\nb = 1\n", 14, "bad:1", "f:1: no"},
-        {"a = 1\nb = \0002\n", 13, "a:1", "f:2: the line has a control character (0x00)"},
-        {"a = \x1b[2J\n", 9, "", "f:1: the line has a control character (0x1b)"},
+        {"a = 1\nb = \0002\n", 13, "a:1", "f:2: the line has a control character (U+0000)"},
+        {"a = \x1b[2J\n", 9, "", "f:1: the line has a control character (U+001B)"},
         {"a = 1\n\xff\xfe", 8, "a:1", "f:2: the line is not UTF-8"},
     };
     struct err err;
@@ -359,8 +365,10 @@ static void units(void)
 {
     static const struct param seconds = {.name = "budget_s",
                                          .kind = PARAM_INT,
+                                         .def = "0",
+                                         .help = "h",
                                          .offset = offsetof(struct thing, count),
-                                         .max = 99,
+                                         .max = 604800,
                                          .unit = "s"};
     struct thing t = {0};
     struct err err;
@@ -368,9 +376,56 @@ static void units(void)
           "a whole number may have its unit");
     CHECK(param_set_text(&seconds, &t, "61", &err) == 0 && t.count == 61, "or none");
     CHECK(param_set_text(&seconds, &t, "s", &err) < 0 &&
-              param_set_text(&seconds, &t, "6m", &err) < 0 &&
-              param_set_text(&seconds, &t, "100s", &err) < 0,
+              param_set_text(&seconds, &t, "m", &err) < 0 &&
+              param_set_text(&seconds, &t, "6ms", &err) < 0 &&
+              param_set_text(&seconds, &t, "5mm", &err) < 0 &&
+              param_set_text(&seconds, &t, "604801s", &err) < 0,
           "a unit alone, another unit and too many are refused");
+    CHECK(param_set_text(&seconds, &t, "6w", &err) < 0 &&
+              !strcmp(err.text, "must be a whole number in s, or with m, h or d such as 5m, "
+                                "got \"6w\""),
+          "with the units that are meant: %s", err.text);
+    CHECK(param_set_query(&seconds, &t, "60", &err) == 0 && t.count == 60, "a query has no unit");
+    CHECK(param_set_query(&seconds, &t, "5m", &err) < 0 &&
+              !strcmp(err.text, "must be a whole number in s, got \"5m\""),
+          "and none is named: %s", err.text);
+    CHECK(param_set_query(&seconds, &t, "60s", &err) < 0 && t.count == 60, "not its own either");
+    const struct param_table one = {&seconds, 1};
+    char *help = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&help, &bytes);
+    param_print_help(&one, out);
+    fclose(out);
+    CHECK(strstr(help, "=N[s|m|h|d]"), "so has its help: %s", help);
+    free(help);
+    CHECK(param_set_text(&seconds, &t, "99999999999999999999s", &err) < 0 &&
+              !strcmp(err.text, "must be from 0 to 604800 s, got 99999999999999999999s"),
+          "a number of very many digits is too large: %s", err.text);
+    static const struct {
+        const char *text;
+        int64_t seconds;
+    } times[] = {{"5m", 300}, {"1h", 3600}, {"7d", 604800}, {"0h", 0}};
+    for (unsigned i = 0; i < COUNT_OF(times); i++)
+        CHECK(param_set_text(&seconds, &t, times[i].text, &err) == 0 && t.count == times[i].seconds,
+              "%s is %" PRId64 " s", times[i].text, times[i].seconds);
+    CHECK(param_set_text(&seconds, &t, "8d", &err) < 0 &&
+              !strcmp(err.text, "must be from 0 to 604800 s, got 8d") &&
+              param_set_text(&seconds, &t, "9223372036854775807d", &err) < 0,
+          "limits are those of the seconds: %s", err.text);
+    static const struct param percent = {.name = "warn",
+                                         .kind = PARAM_REAL,
+                                         .offset = offsetof(struct thing, share),
+                                         .max = 50,
+                                         .unit = "%"};
+    CHECK(param_set_text(&percent, &t, "2.5%", &err) == 0 && t.share == 2.5,
+          "a share may have its sign");
+    static const struct param seed = {.name = "seed",
+                                      .kind = PARAM_INT,
+                                      .offset = offsetof(struct thing, count),
+                                      .max = 1LL << 52};
+    CHECK(param_set_text(&seed, &t, "-1", &err) < 0 &&
+              !strcmp(err.text, "must be from 0 to 4503599627370496, got -1"),
+          "a large limit is written in full: %s", err.text);
 }
 
 int main(void)

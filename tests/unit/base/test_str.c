@@ -61,6 +61,61 @@ static void sizes_of_bytes(void)
     }
 }
 
+static void hosts(void)
+{
+    CHECK(str_is_host("n1.example", 10) && str_is_host("[::1]", 5) && str_is_host("n1:80", 2),
+          "names and addresses");
+    CHECK(!str_is_host("", 0) && !str_is_host(" n1", 3) && !str_is_host("n1:80", 5) &&
+              !str_is_host("[]", 2) && !str_is_host("[::1", 4),
+          "nothing, blanks, ports and parts are none");
+}
+
+static void urls(void)
+{
+    static const char *const good[] = {
+        "http://n1",       "https://n1.example:7443",    "http://192.0.2.1:65535/a/b?c=d#e",
+        "http://[::1]:1/", "http://[2001:db8::1.2.3.4]", "http://h_1?x",
+        "http://u:p@n1:2",
+    };
+    static const struct {
+        const char *url, *fault;
+    } bad[] = {
+        {"", "must begin"},
+        {"n1:80", "must begin"},
+        {"ftp://n1", "must begin"},
+        {"http:/n1", "must begin"},
+        {"HTTP://n1", "must begin"},
+        {"http://", "a host"},
+        {"http:///x", "a host"},
+        {"http://:80", "a host"},
+        {"http://[::1", "a host"},
+        {"http://[]", "a host"},
+        {"http://[n1]", "a host"},
+        {"http://a@", "a host"},
+        {"http://u:p@n1:x", "a port"},
+        {"http://n%31", "a host"},
+        {"http://n1,n2", "a host"},
+        {"http://n1:", "a port"},
+        {"http://n1:0", "a port"},
+        {"http://n1:65536", "a port"},
+        {"http://n1:80x", "a port"},
+        {"http://n1:-1", "a port"},
+        {"http://n1:1:2", "a port"},
+        {"http://[::1]80", "a port"},
+        {"http://n1/a b", "blanks"},
+        {"http://n1/\x1b[m", "blanks"},
+        {"http://n\xc3\xbc", "ASCII"},
+        {"http://n1:99999999999999999999999", "a port"},
+    };
+    for (size_t k = 0; k < COUNT_OF(good); k++)
+        CHECK(!str_url_fault(good[k]), "%s is a URL", good[k]);
+    for (size_t k = 0; k < COUNT_OF(bad); k++) {
+        const char *fault = str_url_fault(bad[k].url);
+        CHECK(fault && strstr(fault, bad[k].fault), "number %zu is none: %s", k,
+              fault ? fault : "no fault");
+    }
+}
+
 static void heads(void)
 {
     static const struct {
@@ -130,6 +185,9 @@ static void sweeps(void)
               "\"%s\" is refused", bad[k]);
     }
     CLEANUP_MEM uint64_t *many = NULL;
+    CHECK(str_to_sizes("1-4", 1, "size", &many, &n, &err) < 0 &&
+              !strcmp(err.text, "must be at most 1 size, got more with \"1-4\""),
+          "too many for the benchmark: %s", err.text);
     static const char *const texts[][2] = {
         {"16", "16M"}, {"1-1024,32K", "1M-1G,32K"}, {"auto", "auto"}, {"", ""}, {"64KiB", "64K"}};
     for (size_t k = 0; k < COUNT_OF(texts); k++) {
@@ -162,9 +220,28 @@ static void utf8(void)
                {"\xe0\x80\x80", false}};
     for (size_t k = 0; k < COUNT_OF(all); k++)
         CHECK(str_utf8_valid(all[k].text, strlen(all[k].text)) == all[k].ok, "UTF-8 case %zu", k);
-    char text[] = "a\tb\x1b[2J\x7f\xc3\xa9";
-    str_no_controls(text);
-    CHECK_STR(text, "a?b?[2J?\xc3\xa9", "control characters are replaced, and nothing else");
+}
+
+static void controls(void)
+{
+    static const struct {
+        const char *text, *name; // NULL: it has none
+    } all[] = {{"a\tb \xc3\xa9", NULL},
+               {"a\x1b[2J", "a control character (U+001B)"},
+               {"\xc3\xa9\x7f", "a control character (U+007F)"},
+               {"\xc2\x9b"
+                "2J",
+                "a control character (U+009B)"},
+               {"a\xe2\x80\xa8", "a control character (U+2028)"},
+               {"a\xe2\x80\xae", "a control character (U+202E)"},
+               {"a\xe2\x81\xa6", "a control character (U+2066)"}};
+    for (size_t k = 0; k < COUNT_OF(all); k++) {
+        const char *at = str_control(all[k].text, strlen(all[k].text));
+        CHECK_STR(at ? str_control_name(at).text : "", all[k].name ? all[k].name : "",
+                  "control characters of text %zu", k);
+    }
+    const char *nul = str_control("a\0b", 3);
+    CHECK(nul && !*nul, "a NUL within a text is one");
 }
 
 static void rough_sizes(void)
@@ -189,14 +266,55 @@ static void rough_sizes(void)
     }
 }
 
+static void lists(void)
+{
+    static const char *const words[] = {"a", "b c", "d"};
+    const char *rest = ", a ,,b c, ,d, ";
+    size_t n, found = 0;
+    for (const char *word; (word = str_list_next(&rest, &n)); found++)
+        CHECK(found < COUNT_OF(words) && n == strlen(words[found]) &&
+                  memcmp(word, words[found], n) == 0,
+              "word %zu of a list is without blanks, and empty ones are skipped", found);
+    CHECK(found == COUNT_OF(words) && !*rest, "a list ends");
+    CHECK(!str_list_next(&rest, &n), "an empty list has no word");
+}
+
+static void test_addresses(void)
+{
+    static const char *const good[] = {"127.0.0.1", "::", "fe80::1", "::ffff:10.0.0.1"};
+    static const char *const bad[] = {"",      "localhost",   "1.2.3",
+                                      "[::1]", "10.0.0.1:80", "fe80::1%lo"};
+    for (size_t i = 0; i < COUNT_OF(good); i++)
+        CHECK(str_is_address(good[i]), "%s is an address", good[i]);
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        CHECK(!str_is_address(bad[i]), "\"%s\" is no address", bad[i]);
+}
+
+static void test_plurals(void)
+{
+    const struct {
+        int64_t n;
+        const char *end;
+    } all[] = {{0, "s"}, {1, ""}, {2, "s"}, {INT64_C(4294967297), "s"}, {-1, "s"}};
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        CHECK(strcmp(str_plural(all[i].n), all[i].end) == 0, "%lld node%s", (long long)all[i].n,
+              all[i].end);
+}
+
 int main(void)
 {
+    test_plurals();
+    lists();
     rough_sizes();
     numbers();
     sizes_of_bytes();
+    hosts();
+    urls();
     heads();
     ids();
     sweeps();
     utf8();
+    controls();
+    test_addresses();
     return tap_done();
 }

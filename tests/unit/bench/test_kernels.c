@@ -51,8 +51,9 @@ static void teams(void)
     CHECK(v.cpu[0] == cpus[0] && v.cpu[1] == cpus[1] && !team_strayed(v.team),
           "members are where they were pinned");
     team_free(v.team);
-    CHECK(!team_new((int[]){60000}, 1, &err) && strstr(err.text, "60000"),
-          "a CPU that is not there is named");
+    CHECK(!team_new((int[]){60000}, 1, &err) && strstr(err.text, "60000") &&
+              strstr(err.text, "CPUs are "),
+          "a CPU that is not there is named, and those that are: %s", err.text);
     team_free(NULL);
 }
 

@@ -9,14 +9,15 @@
 #include "tests/unit/tap.h"
 
 static char root[64];
+static double fits; // of the last refusal
 static const uint64_t GIB = 1ull << 30;
 
 static int ask(int node, uint64_t bytes, int ranks, enum pages pages, struct err *err)
 {
-    struct demand d[8];
+    struct demand d[999];
     for (int i = 0; i < ranks; i++)
         d[i] = (struct demand){.node = node, .bytes = bytes};
-    return memcheck(root, d, ranks, pages, err);
+    return memcheck(root, d, ranks, pages, &fits, err);
 }
 
 static void node(int n, int total_gib, int free_gib)
@@ -37,6 +38,10 @@ static void machines(void)
     CHECK(ask(-1, 3 * GIB, 2, PAGES_THP, &err) == 0, "two ranks of 3 GiB fit into 8");
     CHECK(ask(-1, 4 * GIB, 2, PAGES_THP, &err) < 0 && err.code == ERR_NO_MEMORY_NODE,
           "two of 4 GiB do not: %s", err.text);
+    CHECK(fits > 0.9 && fits < 1 && ask(-1, (uint64_t)(4.0 * GIB * fits), 2, PAGES_THP, &err) == 0,
+          "the share that is named does: %g", fits);
+    CHECK(ask(-1, 4 * GIB, 999, PAGES_THP, &err) < 0 && fits == 0,
+          "of ranks that alone need more, no share does: %g", fits);
     node(0, 2, 1);
     CHECK(ask(0, 3 * GIB, 1, PAGES_THP, &err) == 0,
           "with one node the machine's number counts, not the node's");
@@ -54,11 +59,12 @@ static void nodes(void)
     CHECK(ask(-1, 3 * GIB, 1, PAGES_THP, &err) == 0, "no node asked for: the machine decides");
     node(2, 8, 6);
     struct demand d[2] = {{.node = 0, .bytes = 5 * GIB}, {.node = 2, .bytes = 5 * GIB}};
-    CHECK(memcheck(root, d, 2, PAGES_THP, &err) < 0, "5 GiB on each of two nodes: %s", err.text);
+    CHECK(memcheck(root, d, 2, PAGES_THP, &fits, &err) < 0, "5 GiB on each of two nodes: %s",
+          err.text);
     d[0].in_turn = d[1].in_turn = true;
-    CHECK(memcheck(root, d, 2, PAGES_THP, &err) == 0, "one after the other they fit");
+    CHECK(memcheck(root, d, 2, PAGES_THP, &fits, &err) == 0, "one after the other they fit");
     node(2, 8, 2);
-    CHECK(memcheck(root, d, 2, PAGES_THP, &err) < 0 && strstr(err.text, "node 2"),
+    CHECK(memcheck(root, d, 2, PAGES_THP, &fits, &err) < 0 && strstr(err.text, "node 2"),
           "and each node has to hold its own: %s", err.text);
 }
 

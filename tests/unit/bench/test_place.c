@@ -117,8 +117,9 @@ static void interleave(void)
     struct arena a = {0};
     unsigned all = 0;
     bool bound;
-    for (int node = 0; node <= place_node_max() && node < TARGET_NODES; node++)
-        all |= place_node_has_memory(node) ? 1u << node : 0;
+    int nodes[TARGET_NODES], n = place_nodes(nodes, TARGET_NODES);
+    for (int i = 0; i < n && nodes[i] < TARGET_NODES; i++)
+        all |= 1u << nodes[i];
     place_wanted(&p);
     p.mem_wanted = p.mem_node = target_interleaved(all, false);
     if (arena_map(&a, 4 << 20, PAGES_4K, &p, &bound, &err) < 0 || arena_populate(&a, 1, &err) < 0)

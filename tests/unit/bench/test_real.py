@@ -142,7 +142,7 @@ BENCHMARKS = [
     ("firsttouch", [*SMALL, "--visits=1"], {"access": (2, 3)}),
     ("pagefault", ["--size=4", "--passes=3"], {"4k": (2, 1), "thp": (2, 1)}),
     ("pagefault", ["--size=4", "--passes=3", "--cost=collapse"], {"collapse": (2, 1)}),
-    ("hierarchy", ["--size=32M", "--quick", "--cell-ms=5", "--sample-us=50"],
+    ("hierarchy", ["--size=32M", "--quick", "--visits=2", "--sample-us=50"],
      {"latency": (2, 53), "base_pages": (2, 57), "packed": (2, 57), "huge_pages": (2, 7),
       "parallel": (2, 20), "stride": (2, 7), "cycle": (2, 1), "nodes": (2, 1)}),
     ("scan", ["--quick", "--visits=2", "--cell-ms=5", "--sample-us=50", "--repetitions=50"],
@@ -176,7 +176,7 @@ def every_benchmark(bench, start, launcher):
                  for c, cell in enumerate(row)
                  if (cell["median"] is not None) != exists(m, r, c)]
         check(not empty, "every cell that exists has a median, and no other", empty)
-        single = "--visits=1" in options or (name == "hierarchy" and "--quick" in options)
+        single = "--visits=1" in options
         kinds = [c["kind"] for c in result["conditions"]]
         check(("one_repetition" in kinds) == single, "that it has one repetition", kinds)
         check(all(r["pages_checked"] > 0 and r["mem_share"] == 1 or r["mem_method"] == "none"
@@ -208,7 +208,10 @@ def without_mpi(bench):
                           (["--bind=4294967296:0,1:0"], "got"), (["--bind=0:0,0:0"], "oversubscribe"),
                           (["--bind=0:0,1:0,"], "got"), (["--bind=0: 0,1:0"], "got"),
                           (["--bind=0:0,1"], "got"), (["--np=1000"], "oversubscribe"),
-                          (["--oversubscribe", "--np=0"], "needs --np"),
+                          (["--np=0"], "--np: must be from 1 to 1024, got 0"),
+                          (["--np=1000"], "--np=1000: more ranks than the CPUs"),
+                          (["--size=900T"], "--size: the largest must be at most 64T, got 900T"),
+                          (["-n", "3"], "options begin with two dashes"),
                           (["--oversubscribe", "--bind=0:77,0:0"], "77")]:
         done = processes(bench, "latency", "--size=64K", *FAST, *options)
         check(done.returncode == 2 and word in done.stderr and done.stderr.count("numa_bench") == 1,
@@ -264,6 +267,11 @@ def time_limit(bench):
     kinds = [c["kind"] for c in json.loads(done.stdout)["conditions"]]
     check(done.returncode == 0 and "time_limit" in kinds, "fewer repetitions of all cells are a success with a condition", kinds,
           done.stderr)
+    done = processes(bench, "hierarchy", "--size=64M", "--visits=1", "--cell-ms=500", *slow)
+    curve = cells(json.loads(done.stdout)["matrices"][0]) if done.stdout else []
+    medians = [c["median"] for c in curve]
+    check(done.returncode == 1 and "left out" in done.stderr and None in medians and any(medians),
+          "hierarchy: a single repetition ends too", medians, done.stderr)
 
 
 def by_place(bench):
@@ -390,7 +398,12 @@ def full_disk(bench):
 
 def refusals(bench):
     for options, word in [(["--size=0"], "size"), (["--size=9223372036854775808"], "size"),
-                          (["matrix", "--targets=63"], "node 63"), (["c2c"], "two"), (["atomics"], "two"),
+                          (["matrix", "--targets=63"], "--targets=63: node 63 is not there; nodes with memory are"),
+                          (["--bind=4095:0"], "CPU 4095 is not there, offline or outside the cpuset; CPUs are "),
+                          (["--bind=99999:0"], "CPUs are "), (["--bind=0:63"], "node 63 is not there; nodes with memory are "),
+                          (["--load=read", "--load-cpus=4095"], "--load-cpus: CPU 4095 is not there, offline or outside the cpuset; CPUs are "),
+                          (["scan", "--size=8"], "but of latency"), (["--cpus=0"], "--bind"), (["--timeout=3"], "--deadline"),
+                          (["--hyperthreads"], "of numaprobe run"), (["--sise=1"], "--size"), (["c2c"], "two"), (["atomics"], "two"),
                           (["loaded", "--size=4"], "rank"), (["--load=read"], "load-cpus"),
                           (["bandwith"], "is not a benchmark")]:
         done = mpirun(bench, *options, ranks=1)
@@ -400,8 +413,9 @@ def refusals(bench):
     check(done.returncode == 2 and done.stderr.count("other options than rank 0") == 1,
           "ranks with different options are refused, once", done.stderr)
     done = mpirun(bench, "--size=60T")
-    check(done.returncode == 1 and done.stderr.count("numa_bench: size: the ranks need") == 1,
-          "memory that is not there is refused, once", done.stderr)
+    check(done.returncode == 1 and done.stderr.count("numa_bench: --size=60T: the ranks need") == 1 and
+          " fits\n" in done.stderr,
+          "memory that is not there is refused, once, with a size that there is", done.stderr)
     done = mpirun(bench, "--size=none")
     check(done.returncode == 2 and done.stderr.count("numa_bench: --size") == 1,
           "wrong usage is status 2, said once", done.stderr)
@@ -414,6 +428,11 @@ def refusals(bench):
                            "--precision=0.05", "--min-samples=9999"], capture_output=True,
                           text=True, timeout=200, env={"PATH": os.environ["PATH"]})
     check(done.returncode == 1 and "deadline" in done.stderr, "the deadline ends it", done.stderr)
+    done = subprocess.run([bench, "--np=1", "--size=64K", "--deadline=1", "--cell-ms=9000", "--visits=1",
+                           "--precision=0.05", "--min-samples=9999", "--channel=/dev/stdout", "--nonce=x"],
+                          capture_output=True, text=True, timeout=200, env={"PATH": os.environ["PATH"]})
+    check("not ready after 1 s: raise timeout_s or measure less" in done.stdout,
+          "its last record states what to do", done.stdout[-300:])
 
 
 def main(bench):

@@ -434,8 +434,34 @@ static void check_choice(const struct machine *m)
           w.rounds.n_pairs, w.rounds.n_rounds, few, links, least);
 }
 
+// More links than pairs: each core has some pairs, and each cache has some inside.
+static void check_small_caches(const struct machine *m)
+{
+    struct world w CLEANUP(world_fini) = {0};
+    int of_rank[RANKS_MAX] = {0}, inside[RANKS_MAX] = {0}, few = RANKS_MAX, none = 0;
+    world_make(&w, m, PAIRS_MOST, 1);
+    for (int p = 0; p < w.rounds.n_pairs; p++) {
+        int a = w.rounds.pairs[p][0], b = w.rounds.pairs[p][1];
+        of_rank[a]++;
+        of_rank[b]++;
+        inside[w.places[a].llc] += w.places[a].llc == w.places[b].llc;
+    }
+    for (int r = 0; r < w.ranks; r++) {
+        few = of_rank[r] < few ? of_rank[r] : few;
+        none += !inside[w.places[r].llc];
+    }
+    CHECK(few >= 4 && !none, "%s: each core in %d pairs at least; %d without one in their cache",
+          m->name, few, none);
+}
+
 static void test_choice(void)
 {
+    static const struct machine of_small[] = {{"128 caches of 4 cores", 2, 4, 16, 4, 0},
+                                              {"256 caches of 2 cores", 4, 4, 16, 2, 0},
+                                              {"128 caches of 8 cores", 4, 4, 8, 8, 0}};
+    for (int i = 0; i < COUNT_OF(of_small); i++)
+        check_small_caches(&of_small[i]);
+
     static const int group[] = {0, 0, 1, 1, 1, 2}, core[] = {0, 0, 1, 2, 3, -1}, one[] = {0, 0};
     struct pair_rounds r CLEANUP(pair_rounds_fini) = {0}, two CLEANUP(pair_rounds_fini) = {0};
     struct err err = {0};

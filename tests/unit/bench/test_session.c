@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "bench/session/chaser.h"
+#include "model/method.h"
 #include "tests/unit/bench/follow.h"
 #include "tests/unit/tap.h"
 
@@ -181,10 +182,19 @@ static void chaser(void)
     CHECK(s.slot->phase_ms[PHASE_WARMUP] >= 20, "a small chain is warmed up for 20 ms");
     s.cache.llc_bytes = 64 * MIB;
     uint64_t lines = s.cache.llc_bytes / 64, most = 4 * lines;
-    CHECK(chaser_warm_links(&s, most - 1) == most - 1 &&
-              chaser_warm_links(&s, most) == lines - most / 64 &&
-              chaser_warm_links(&s, 64 * lines) == 0,
-          "a lap below four last-level caches, from there on what fills one, less 1/64");
+    static const struct {
+        double llcs;
+        uint64_t loaded, walked; // 64ths of the cache's lines
+    } cases[] = {{0.5, 0, 32}, {1, 0, 64}, {2, 64, 64}, {3.5, 160, 64}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct warm_links n = chaser_warm_links(&s, (uint64_t)(cases[i].llcs * (double)lines));
+        CHECK(n.loaded == cases[i].loaded * lines / 64 && n.walked == cases[i].walked * lines / 64,
+              "%.1f last-level caches: a lap, of which one cache is walked", cases[i].llcs);
+    }
+    CHECK(chaser_warm_links(&s, most).loaded == lines - most / 64 &&
+              chaser_warm_links(&s, 64 * lines).loaded == 0 &&
+              chaser_warm_links(&s, 64 * lines).walked == WARM_CHUNK,
+          "from four on what fills one is loaded, less 1/64, and some links are walked");
     struct chain first = c.chain;
     chaser_build(&c, &a, MIB, 1, 2);
     CHECK(c.chain.base == a.base + 2 * MIB && first.base == a.base,

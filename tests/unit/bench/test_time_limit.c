@@ -35,6 +35,29 @@ static void budgets(void)
           "without limits there are none");
 }
 
+// What is left of work that takes 100 s, by hand.
+static void lefts(void)
+{
+    struct time_limit t = {.repetitions = 4};
+    time_limit_set(&t, 0, 0, 0, 0);
+    CHECK(time_limit_left_s(&t, (uint64_t)(5 * S), 0) < 0, "before the first step it is not known");
+    CHECK(isinf(time_limit_room_s(&t, 0)), "without a time limit there is room for all");
+    t.expected_s = 100;
+    CHECK(fabs(time_limit_left_s(&t, (uint64_t)(5 * S), 0) - 95) < 1e-6, "unless it was timed");
+    CHECK(fabs(time_limit_left_s(&t, (uint64_t)(20 * S), 0.1) - 180) < 1e-6, "a step counts more");
+    time_limit_set(&t, 0, 50, 0, 0);
+    CHECK(fabs(time_limit_left_s(&t, (uint64_t)(20 * S), 0.2) - 28) < 1e-6, "the limit ends it");
+    CHECK(time_limit_left_s(&t, (uint64_t)(60 * S), 0.2) == 0, "and nothing is left behind it");
+    time_limit_set(&t, 0, 0, 40.2, 0);
+    CHECK(fabs(time_limit_left_s(&t, (uint64_t)(20 * S), 0.2) - 20) < 1e-6, "a budget ends it");
+    time_limit_set(&t, 0, 0, 10.2, 0);
+    CHECK(fabs(time_limit_left_s(&t, (uint64_t)(20 * S), 0.2) - 5) < 1e-6,
+          "but not before each cell has one repetition");
+    t.repetitions = 0;
+    CHECK(fabs(time_limit_left_s(&t, (uint64_t)(20 * S), 0.2) - 80) < 1e-6,
+          "nor work that has none");
+}
+
 static void parts(void)
 {
     struct time_limit t = {0};
@@ -86,6 +109,7 @@ int main(void)
 {
     time_limits();
     budgets();
+    lefts();
     parts();
     simulated();
     return tap_done();

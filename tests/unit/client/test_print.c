@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "client/print.h"
@@ -43,9 +45,48 @@ static void test_unicode(void)
     CHECK(!print_unicode(&c), "never into a file");
 }
 
+// A label as wide as it is on a terminal, and what stands right of it.
+static void test_wide_cells(void)
+{
+    static const struct column columns[] = {{.name = "label", .title = "LABEL"},
+                                            {.name = "n", .title = "N", .number = true}};
+    static const char *const labels[] = {"plain", "漢字", "🐧 e\xcc\x81"};
+    static const char want[] = "LABEL  N\nplain  1\n漢字   1\n🐧 e\xcc\x81   1\n";
+    char shown[200] = "";
+    struct cli c = {.output = OUTPUT_TABLE};
+    struct grid g CLEANUP(grid_fini);
+    grid_init(&g, columns, COUNT_OF(columns));
+    for (size_t i = 0; i < COUNT_OF(labels); i++) {
+        grid_cell(&g, "%s", labels[i]);
+        grid_cell(&g, "1");
+    }
+    FILE *file = tmpfile();
+    int before = dup(STDOUT_FILENO);
+    fflush(stdout);
+    dup2(fileno(file), STDOUT_FILENO);
+    grid_print(&g, &c);
+    fflush(stdout);
+    dup2(before, STDOUT_FILENO);
+    close(before);
+    rewind(file);
+    shown[fread(shown, 1, sizeof shown - 1, file)] = '\0';
+    fclose(file);
+    CHECK_STR(shown, want, "columns line up");
+}
+
+static void test_cut(void)
+{
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    setenv("LC_ALL", "C.utf8", 1);
+    CHECK_STR(print_cut_to("漢字漢字", 6, &b), "漢字…", "no half of a character is left");
+    CHECK_STR(print_cut_to("漢字", 4, &b), "漢字", "what fits is whole");
+}
+
 int main(void)
 {
     test_sparkline();
     test_unicode();
+    test_wide_cells();
+    test_cut();
     return tap_done();
 }

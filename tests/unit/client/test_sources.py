@@ -13,7 +13,9 @@ echo "$@" >>"$CALLS"
 case " $* " in
 *" --partition=none "*) echo "sinfo: error: no such partition" >&2; exit 1 ;;
 *" --states=idle "*) printf '>n1 idle\\n>n3 idle\\n>n3 idle\\n>n4 idle~\\n>n5 idle*\\n' ;;
-*" --partition=big "*) printf '>n1 idle\\n>n2 alloc\\n' ;;
+*" --partition=nowhere "*) ;;
+*" --partition=big "*|*" --partition=big,nowhere "*) printf '>n1 idle big*\\n>n2 alloc big*\\n' ;;
+*" --partition=busy "*) printf '>n2 alloc busy\\n' ;;
 *) printf '>n1 idle\\n>n2 alloc\\n>n2 alloc\\n>n3 idle\\n>n4 idle~\\n>n5 idle*\\n>n6 drain all DIMM\\nn7 idle all\\n\\n' ;;
 esac
 """
@@ -64,6 +66,8 @@ def test_files(names):
     assert names("n7", hostfile=hosts)[0] == ["login", "n1", "n2", "n3", "n7", "n9"]
     assert names("-", stdin=hosts.read_text()) == (want, "", 0)
     assert names(hostfile="-", stdin="n1\n")[0] == ["n1"]
+    hosts.write_text("\ufeffn1\n")
+    assert names(hostfile=hosts) == (["n1"], "", 0), "the mark of an editor begins the file"
 
 
 def test_files_that_are_wrong(names):
@@ -75,6 +79,17 @@ def test_files_that_are_wrong(names):
     assert "cannot read /nowhere: No such file" in names("^/nowhere")[1]
     assert "standard input, line 1" in names("-", stdin="n1;n2\n")[1]
     assert "line 1" in names("-", stdin="n" * 65537)[1]
+
+
+def test_a_file_stands_alone(names):
+    """-w is joined by ',' where it is repeated."""
+    hosts = names.folder / "hosts"
+    hosts.write_text("# none\n")
+    assert names("^")[1:] == ("nodes: the name of a file is missing behind '^'", 2)
+    for nodes in (f"n1,^{hosts}", f"^{hosts},^{hosts}", f"^{hosts},n1"):
+        assert names(nodes)[1:] == ("nodes: ^FILE must stand alone; --hostfile=FILE (hostfile) adds the nodes of a file", 2)
+    assert names(f"^{hosts}")[1:] == ("nodes: the set has no nodes", 5)
+    assert names(hostfile=hosts)[1:] == ("hostfile: the set has no nodes", 5)
 
 
 def test_endless_input_is_refused(names):
@@ -93,7 +108,7 @@ def test_groups_of_the_file(names):
     assert names("@rack1", groups=groups) == (["n1", "n2"], "", 0)
     assert names("@all", groups=groups)[0] == ["n1", "n9"]
     assert names("x!@rack1", groups=groups)[0] == ["x"]
-    assert names("@rack2", groups=groups) == ([], f"nodes: there is no group @rack2 in {groups}", 5)
+    assert names("@rack2", groups=groups)[2] == 5
     assert "group @open" in names("@open", groups=groups)[1]
     assert "@rack7 is on the lines 6 and 7" in names("@rack7", groups=groups)[1]
     groups.write_text("rack1: n1\nodd line\n")
@@ -104,9 +119,83 @@ def test_groups_of_the_command(names):
     names.put("groupnodes", '#!/bin/sh\n[ "$1" = "-g=rack1;" ] || { echo "no group $1" >&2; exit 3; }\nprintf "n[1-2]\\nn5\\n"\n')
     assert names("@rack1", groups="/nowhere", command="groupnodes -g=%s;") == (["n1", "n2", "n5"], "", 0)
     _, error, status = names("@rack2", groups="/nowhere", command="groupnodes -g=%s;")
-    assert status == 5 and "there is no group @rack2 in /nowhere, and groupnodes failed with status 3: no group -g=rack2;" in error
+    assert status == 5 and error == ("nodes: there is no group @rack2: groupnodes failed with status 3: no group -g=rack2;; "
+                                     "/nowhere does not exist")
     assert "cannot start nothing: it is not installed" in names("@rack2", command="nothing %s")[1]
     assert "must have %s" in names("@rack2", command="groupnodes rack")[1]
+    assert "must have no quotes" in names("@rack2", command="groupnodes '-g=%s'")[1]
+    assert "must begin with the program" in names("@rack2", command="groups-%s -g=%s")[1]
+    names.put("twice", '#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    assert names("@a", groups="/nowhere", command="twice x-%s-%s %s")[0] == ["a", "x-a-a"], "each %s is the group"
+    assert "has more than 15 words or 1023 bytes" in names(f"@{'a' * 60}", groups="/nowhere", command=f"twice {'%s' * 20}")[1]
+
+
+@pytest.mark.parametrize("form", ["@rakc1", "n1,@rakc1", "n1!@rakc1", "n1&@rakc1", "n1^@rakc1", "@rack1,@rakc1", "@more"])
+@pytest.mark.parametrize("command", ["", "nodeset -e @%s"])
+def test_a_group_that_is_not_there_is_an_error_wherever_it_stands(names, form, command):
+    """ClusterShell's nodeset prints an empty line for it, and ends with status 0."""
+    groups = names.folder / "groups"
+    groups.write_text("rack1: n1\nrack2: n2\nmore: n1,@rakc1\n")
+    hosts = names.folder / "hosts"
+    hosts.write_text(f"n1\n{form}\n")
+    names.put("nodeset", "#!/bin/sh\necho\n")
+    for given in ({"nodes": form}, {"hostfile": hosts}, {"nodes": f"^{hosts}"}):
+        found, error, status = names(groups=groups, command=command, **given)
+        assert not found and status == 5 and "there is no group @rakc1: " in error, error
+        assert "@rack1" in error and ("nodeset prints no nodes for it" in error) == bool(command), error
+        assert error.endswith('; did you mean "@rack1"?') or "hosts, line 2: " in error, error
+
+
+def test_a_file_of_groups_with_a_nul_is_refused(names):
+    groups = names.folder / "groups"
+    groups.write_bytes(b"a: n1\0\nb: n2\n")
+    assert names("@b", groups=groups)[1:] == (f"groups_file: {groups} is no text: it has a NUL", 2)
+
+
+def test_a_program_that_prints_a_nul_is_refused(names):
+    for name, options in ("sinfo", {"from_slurm": "*"}), ("nodeset", {"nodes": "@a", "command": "nodeset %s"}):
+        names.put(name, "#!/bin/sh\nprintf '>n1 idle\\n\\0>n2 idle\\n'\n")
+        _, error, status = names(**options)
+        assert (error.split(": ")[1:], status) == ([f"{name} printed a NUL, which no text has"], 2)
+
+
+def test_the_groups_that_there_are_stand_in_the_error(names):
+    groups = names.folder / "groups"
+    groups.write_text("".join(f"row{i}: n{i}\n" for i in range(100)))
+    _, error, _ = names("n1,@xyz", groups=groups)
+    assert error == f"nodes: there is no group @xyz: {groups} has @row0, @row1, @row2, @row3, @row4, @row5, @row6, @row7, 92 more"
+    groups.write_text(f"{'x' * 99}: n1\na: n2\n")
+    assert names("@xyz", groups=groups)[1] == f"nodes: there is no group @xyz: {groups} has 2 groups"
+    groups.write_text("a: n1\n: n2\n")
+    assert names("@a", groups=groups)[1] == f'groups_file: {groups}, line 2: is not "NAME: SET"'
+    groups.write_text("# none yet\n")
+    assert names("@xyz", groups=groups)[1] == f"nodes: there is no group @xyz: {groups} has no groups"
+    assert names("@xyz", groups="/nowhere")[1] == "nodes: there is no group @xyz: /nowhere does not exist"
+    assert names("@xyz")[1] == "nodes: there is no group @xyz: no file of groups is set"
+
+
+def test_each_of_many_groups_is_found(names):
+    """In a file that is not sorted. A name that stands twice is an error where it is used."""
+    groups, hosts = names.folder / "groups", names.folder / "hosts"
+    groups.write_text("".join(f"g{i * 7 % 1000}: n{i * 7 % 1000:03}\n" for i in range(1000)) + "twice: a\ntwic: b\ntwice: c\n")
+    hosts.write_text("".join(f"@g{i}\n" for i in range(1000)))
+    assert names(hostfile=hosts, groups=groups) == ([f"n{i:03}" for i in range(1000)], "", 0)
+    assert names("@twic", groups=groups)[0] == ["b"]
+    assert names("@twice", groups=groups)[1] == f"groups_file: {groups}: @twice is on the lines 1001 and 1003"
+
+
+def test_a_group_of_the_file_may_be_empty(names):
+    """It is there, and somebody wrote that it has no nodes."""
+    groups = names.folder / "groups"
+    groups.write_text("down:\n")
+    assert names("n[1-2]!@down", groups=groups) == (["n1", "n2"], "", 0)
+
+
+def test_a_group_of_a_named_source_may_be_empty(names):
+    """nodeset prints the same for a state of Slurm's that no node is in."""
+    names.put("nodeset", "#!/bin/sh\necho\n")
+    assert names("n[1-2]!@st:down", command="nodeset -e @%s") == (["n1", "n2"], "", 0)
+    assert "no group @down" in names("n[1-2]!@down", command="nodeset -e @%s")[1]
 
 
 def test_the_file_goes_before_the_command(names):
@@ -144,6 +233,15 @@ def test_nodes_of_slurm(names):
     assert status == 1 and error == "from_slurm: sinfo failed with status 1: sinfo: error: no such partition"
 
 
+@pytest.mark.parametrize("given", [{"from_slurm": "nowhere"}, {"from_slurm": "big,nowhere"}, {"nodes": "n1", "from_slurm": "nowhere"},
+                                   {"from_slurm": "nowhere", "idle": True}, {"from_slurm": "big,nowhere", "idle": True}])
+def test_a_partition_of_which_sinfo_lists_nothing(names, given):
+    """sinfo ends with status 0 for a partition that there is not."""
+    found, error, status = names(**given)
+    assert (found, status) == ([], 5)
+    assert error == "from_slurm: sinfo lists no node of a partition \"nowhere\"; 'sinfo -s' has the partitions"
+
+
 def test_idle_nodes(names):
     assert names(idle=True)[0] == ["n1", "n3"]
     assert names(from_slurm="*", idle=True)[0] == ["n1", "n3"]
@@ -156,7 +254,8 @@ def test_idle_nodes(names):
 def test_no_node_is_idle(names):
     names.put("sinfo", "#!/bin/sh\n")
     assert names(idle=True) == ([], "idle: Slurm lists no idle node", 6)
-    assert names(from_slurm="big", idle=True)[1] == "idle: Slurm lists no idle node in partition big"
+    names.put("sinfo", SINFO)
+    assert names(from_slurm="busy", idle=True) == ([], "idle: Slurm lists no idle node in partition busy", 6)
 
 
 def test_what_sinfo_prints_is_checked(names):

@@ -155,8 +155,8 @@ def test_no_terminal_to_prompt_at(fake):
 
 def test_names_that_are_options(fake):
     assert fake.open("-oProxyCommand=x", "a b", "ok1") == {
-        "-oProxyCommand=x": "refused a node name has 1 to 63 letters, digits, '.', '-' and '_', and does not begin with '-'",
-        "a": "b refused a node name has 1 to 63 letters, digits, '.', '-' and '_', and does not begin with '-'",
+        "-oProxyCommand=x": "refused a node name has 1 to 63 letters, digits, '.', '-' and '_', and does not begin with '-' or '.'",
+        "a": "b refused a node name has 1 to 63 letters, digits, '.', '-' and '_', and does not begin with '-' or '.'",
         "ok1": "ready hello from ok1"}
     assert len(fake.calls()) == 1
 

@@ -20,12 +20,20 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-const struct fetch_limits hostile_limits = {.body_max = 1 << 20,
-                                            .head_max = 4096,
-                                            .connect_ms = 20000,
-                                            .total_ms = 60000,
+enum { BODY_MAX = 1 << 20, HEAD_MAX = 4096, PATIENT_S = 60, IMPATIENT_S = 3 };
+
+const struct fetch_limits hostile_limits = {.body_max = BODY_MAX,
+                                            .head_max = HEAD_MAX,
+                                            .connect_ms = PATIENT_S * 1000,
+                                            .total_ms = 2 * PATIENT_S * 1000,
                                             .least_rate = 1024,
-                                            .slow_s = 1};
+                                            .slow_s = PATIENT_S};
+const struct fetch_limits hostile_impatient = {.body_max = BODY_MAX,
+                                               .head_max = HEAD_MAX,
+                                               .connect_ms = PATIENT_S * 1000,
+                                               .total_ms = 2 * PATIENT_S * 1000,
+                                               .least_rate = 1024,
+                                               .slow_s = IMPATIENT_S};
 
 enum { DRIP_MS = 100, BLOCK = 16384 };
 

@@ -10,8 +10,11 @@ struct hostile {
     char dir[32], socket[64]; // the socket is in dir
 };
 
-// Small enough that a test of a limit is short; long enough that nothing else ends by them.
+// Sizes are small enough that a test of a limit is short. The times are longer than a busy machine
+// takes for a whole response.
 extern const struct fetch_limits hostile_limits;
+// For what is slow on purpose: as long as a busy machine takes for the first part of a response.
+extern const struct fetch_limits hostile_impatient;
 
 void hostile_start(struct hostile *h);
 void hostile_stop(struct hostile *h);

@@ -46,9 +46,11 @@ static void what_comes_back(void)
 
 static void what_goes_out(void)
 {
-    CLEANUP_RESPONSE struct fetch_response r = {0}, local = {0}, bare = {0};
-    char url[100];
+    CLEANUP_RESPONSE struct fetch_response r = {0}, local = {0}, bare = {0}, elsewhere = {0},
+                                           six = {0};
+    char url[100], named[100];
     struct fetch_request q = {.url = url,
+                              .limits = &hostile_limits,
                               .method = "PUT",
                               .token = "np_x",
                               .headers = {"Content-Type: text/csv", "Idempotency-Key: one"},
@@ -69,7 +71,13 @@ static void what_goes_out(void)
     q.url = "http://localhost/echo";
     CHECK_INT(fetch_one(&q, &local), FETCH_OK, "through a Unix socket");
     CHECK(strstr(buf_text(&local.body), "\r\nHost: localhost\r\n") != NULL, "with the URL's host");
-    q = (struct fetch_request){.url = url, .method = "POST"};
+    q = (struct fetch_request){.url = named, .address = "127.0.0.1", .limits = &hostile_limits};
+    snprintf(named, sizeof named, "http://node.invalid:%d/echo", server.port);
+    CHECK_INT(fetch_one(&q, &elsewhere), FETCH_OK, "at an address that no DNS knows");
+    CHECK(strstr(buf_text(&elsewhere.body), "\r\nHost: node.invalid:") != NULL, "by its name");
+    q.address = "::1";
+    CHECK_INT(fetch_one(&q, &six), FETCH_REFUSED, "an IPv6 address, where nothing listens");
+    q = (struct fetch_request){.url = url, .method = "POST", .limits = &hostile_limits};
     CHECK_INT(fetch_one(&q, &bare), FETCH_OK, "POST without a body");
     CHECK(strstr(buf_text(&bare.body), "\r\nContent-Length: 0\r\n") != NULL, "has length 0");
 }
@@ -79,25 +87,26 @@ static void what_goes_wrong(void)
     static const struct {
         const char *path;
         enum fetch_error error;
+        const struct fetch_limits *limits; // NULL: patient ones
     } cases[] = {
         {"/garbage", FETCH_NOT_HTTP},
         {"/endless", FETCH_BODY_TOO_LARGE},
         {"/declared-large", FETCH_BODY_TOO_LARGE},
         {"/endless-head", FETCH_HEAD_TOO_LARGE},
         {"/long-line", FETCH_HEAD_TOO_LARGE},
-        {"/drip", FETCH_SLOW},
-        {"/silent", FETCH_SILENT},
+        {"/drip", FETCH_SLOW, &hostile_impatient},
+        {"/silent", FETCH_SILENT, &hostile_impatient},
         {"/cut", FETCH_BROKEN},
         {"/cut-head", FETCH_BROKEN},
         {"/cut-chunk", FETCH_BROKEN},
         {"/bad-chunk", FETCH_BROKEN},
         {"/bad-length", FETCH_NOT_HTTP},
         {"/nothing", FETCH_BROKEN},
-        {"/stopped", FETCH_SLOW},
+        {"/stopped", FETCH_SLOW, &hostile_impatient},
     };
     for (size_t k = 0; k < COUNT_OF(cases); k++) {
         CLEANUP_RESPONSE struct fetch_response r = {0};
-        get(cases[k].path, NULL, &r);
+        get(cases[k].path, cases[k].limits, &r);
         CHECK_STR(fetch_error_info(r.error)->slug, fetch_error_info(cases[k].error)->slug, "%s",
                   cases[k].path);
         CHECK(!r.body.len, "%s: nothing of its body is given", cases[k].path);
@@ -108,11 +117,20 @@ static void times(void)
 {
     CLEANUP_RESPONSE struct fetch_response silent = {0}, stopped = {0}, drip = {0};
     struct fetch_limits l = hostile_limits;
-    l.total_ms = 200;
+    l.total_ms = hostile_impatient.slow_s * 1000;
     l.least_rate = 0;
     CHECK_INT(get("/silent", &l, &silent), FETCH_SILENT, "no response in time");
     CHECK_INT(get("/stopped", &l, &stopped), FETCH_TIMEOUT, "half a response in time");
     CHECK_INT(get("/drip", &l, &drip), FETCH_TIMEOUT, "dripping, and no least rate");
+}
+
+// Who gives a node a minute waits for it longer than five seconds.
+static void limits_of_a_user(void)
+{
+    struct fetch_limits usual = fetch_limits_within(20), longer = fetch_limits_within(60);
+    CHECK(usual.total_ms == FETCH_TOTAL_MS && usual.slow_s == FETCH_SLOW_S, "those by default");
+    CHECK(longer.total_ms == 60000 && longer.slow_s == 15, "a minute: a quarter of it in silence");
+    CHECK(fetch_limits_within(2).slow_s == FETCH_SLOW_S, "of two seconds the whole");
 }
 
 static void addresses(void)
@@ -194,6 +212,7 @@ int main(void)
     what_goes_out();
     what_goes_wrong();
     times();
+    limits_of_a_user();
     addresses();
     bodies_as_they_come();
     interruption();

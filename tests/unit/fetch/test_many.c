@@ -146,7 +146,8 @@ static void silent_ones_end(void)
     char url[100];
     for (int i = 0; i < 24; i++) {
         set_url(url, i % 4 == 0 ? "/silent" : i % 4 == 1 ? "/drip" : "/ok");
-        fetch_start(f, &(struct fetch_request){.url = url}, one_ended,
+        const struct fetch_limits *l = i % 4 > 1 ? &hostile_limits : &hostile_impatient;
+        fetch_start(f, &(struct fetch_request){.url = url, .limits = l}, one_ended,
                     i % 4 == 0   ? &silent
                     : i % 4 == 1 ? &slow
                                  : &good,

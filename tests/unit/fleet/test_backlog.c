@@ -15,12 +15,15 @@
 #include "fleet/collect/parts.h"
 #include "fleet/collect/poller.h"
 #include "nodes/announced.h"
+#include "nodes/behind.h"
 #include "tests/unit/fleet/wait.h"
 
 enum { PIECE_BYTES = 1 << 16 };
 
 // Nothing listens at port 1: a request fails at once.
 static const struct naming_node named[] = {
+    {{"behind1", BEHIND_URL "http://127.0.0.1:1", "", "", "", ""}, "", 1},
+    {{"behind2", BEHIND_URL "http://127.0.0.1:1", "", "", "", ""}, "", 1},
     {{"contacted", "http://127.0.0.1:1", "", "", "", ""}, "", 1},
     {{"pushes1", ANNOUNCED_URL, "", "", "", ""}, "", 1},
     {{"pushes2", ANNOUNCED_URL, "", "", "", ""}, "", 1},
@@ -48,7 +51,7 @@ static bool node_was_contacted(void)
 
 static bool no_run_is_under_way(void)
 {
-    return !poller->wholes_in_flight;
+    return !poller->wishes[WISH_WHOLE].in_flight;
 }
 
 // What is due was looked at, and no search is to come: the store has to make room first.
@@ -89,10 +92,49 @@ static void want_runs(int first, int n)
 static void test_whole_runs(void)
 {
     requests = poller->totals.requests;
-    want_runs(1, WHOLE_AT_ONCE + WHOLE_ROOM + 1);
-    CHECK_INT(poller->wholes_in_flight, WHOLE_AT_ONCE, "so many whole runs are requested at once");
+    want_runs(1, WHOLE_AT_ONCE + WISHES_ROOM + 1);
+    CHECK_INT(poller->wishes[WISH_WHOLE].in_flight, WHOLE_AT_ONCE,
+              "so many whole runs are requested at once");
     CHECK_INT(poller->totals.requests - requests, WHOLE_AT_ONCE, "each once");
-    CHECK_INT(poller->n_wholes, WHOLE_ROOM, "and so many wait");
+    CHECK_INT(poller->wishes[WISH_WHOLE].n, WISHES_ROOM, "and so many wait");
+}
+
+static void want_documents(const char *node, int n)
+{
+    struct ingest_report r = {0};
+    snprintf(r.node, sizeof r.node, "%s", node);
+    for (int i = 0; i < n; i++) {
+        snprintf(r.hash, sizeof r.hash, "%s-%d", node, i);
+        document_wanted(poller, &r);
+    }
+}
+
+static bool nothing_is_wanted(void)
+{
+    for (int kind = 0; kind < WISH_KINDS; kind++)
+        if (poller->wishes[kind].n || poller->wishes[kind].in_flight)
+            return false;
+    return true;
+}
+
+// A collector refuses a client of which many requests wait. What is behind it does not hold up
+// what other nodes have.
+static void test_behind(void)
+{
+    const struct wishes *documents = &poller->wishes[WISH_DOCUMENT];
+    run_until(loop, nothing_is_wanted, &err);
+    want_documents("behind1", BEHIND_AT_ONCE + 1);
+    want_documents("behind2", 1);
+    CHECK_INT(poller->behind_in_flight, BEHIND_AT_ONCE, "a few are requested of a collector");
+    CHECK_INT(documents->n, 2, "the others wait, of whichever node they are");
+    want_documents("contacted", DOCUMENTS_AT_ONCE);
+    CHECK_INT(documents->in_flight, DOCUMENTS_AT_ONCE, "of nodes as many as may be");
+    CHECK_INT(documents->n, 2 + BEHIND_AT_ONCE, "and others wait");
+    run_until(loop, nothing_is_wanted, &err);
+    CHECK_INT(poller->behind_in_flight, 0, "all were requested");
+    requests = poller->totals.requests;
+    want_documents("behind1", BEHIND_AT_ONCE);
+    CHECK_INT(poller->totals.requests, requests, "and none again so soon");
 }
 
 static void fill_backlog(void)
@@ -115,7 +157,7 @@ static void test_full(void)
     fill_backlog();
     requests = poller->totals.requests;
     run_until(loop, no_run_is_under_way, &err);
-    CHECK_INT(poller->n_wholes, WHOLE_ROOM, "then no whole run is requested");
+    CHECK_INT(poller->wishes[WISH_WHOLE].n, WISHES_ROOM, "then no whole run is requested");
     CHECK(push_from("pushes2") < 0 && err.code == ERR_UNAVAILABLE &&
               strstr(err.text, "too many pages wait"),
           "no page is taken: %s", err.text);
@@ -229,6 +271,7 @@ int main(int argc, char **argv)
     if (!campaigns)
         return tap_done();
     test_room();
+    test_behind();
     test_whole_runs();
     test_full();
     test_judging();

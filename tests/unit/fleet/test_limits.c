@@ -107,7 +107,7 @@ static void ignore_report(void *ctx, const struct ingest_report *r)
     (void)r;
 }
 
-static void ignore_end(void *ctx, const char *suspect)
+static void ignore_end(void *ctx, const struct ingest_head *suspect)
 {
     (void)ctx;
     (void)suspect;

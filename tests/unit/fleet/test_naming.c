@@ -4,9 +4,11 @@
 #include "tests/unit/tap.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "core/os/child.h"
 #include "fleet/collect/naming.h"
 #include "model/nodeset.h"
 #include "tests/unit/fleet/wait.h"
@@ -130,12 +132,12 @@ static int print_long(void)
 
 int main(int argc, char **argv)
 {
-    if (argc > 2 && strcmp(argv[2], MANY) == 0)
-        return print_numbered();
-    if (argc > 2 && strcmp(argv[2], LONG) == 0)
-        return print_long();
-    if (argc > 2 && strcmp(argv[1], "--naming") == 0)
-        return print_source(argv[2]);
+    char source[64];
+    if (argc > 1 && strcmp(argv[1], "--naming") == 0)
+        return !child_read_text(STDIN_FILENO, source, sizeof source) ? 1
+               : strcmp(source, MANY) == 0                           ? print_numbered()
+               : strcmp(source, LONG) == 0                           ? print_long()
+                                                                     : print_source(source);
     test_small_sources_stay();
     test_too_large(MANY, "nodes, more than there is room for");
     test_too_large(LONG, "more nodes than there is memory or room for");

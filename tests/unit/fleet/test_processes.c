@@ -30,13 +30,13 @@ static const struct process {
     const char *argv[WORDS_MAX];
 } processes[] = {
     {ingest_main, INGEST_STORE_FD, INGEST_MEMORY, 5, {PROGRAM, "--ingest", "0", "0", "0"}},
-    {reading_main, READING_STORE_FD, WORKER_MEMORY, 2, {PROGRAM, "--work"}},
+    {reading_main, READING_STORE_FD, WORKER_MEMORY, 3, {PROGRAM, "--work", ""}},
     {judging_main, JUDGING_STORE_FD, WORKER_MEMORY, 3, {PROGRAM, "--judge", "0"}},
     {naming_main,
      0,
      NAMING_MEMORY,
      WORDS_MAX,
-     {PROGRAM, "--naming", "file:/nowhere/list", "", "", "", "", "", "", ""}},
+     {PROGRAM, "--naming", "", "", "", "", "", "", "", ""}},
 };
 
 // Bytes of this program's address space.
@@ -62,6 +62,7 @@ static int process_run(const struct process *p)
     for (int fd = STDOUT_FILENO; fd <= FD_MAX; fd++)
         if (fd != nothing && fd != where)
             dup2(nothing, fd);
+    dup2(where, STDIN_FILENO); // a source that is none
     if (p->store_fd)
         dup2(where, p->store_fd);
     for (int i = 0; i < p->argc; i++) {

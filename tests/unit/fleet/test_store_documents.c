@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "fleet/store/archive.h"
 #include "fleet/store/campaigns.h"
+#include "fleet/store/parts.h"
 #include "tests/unit/fleet/engines.h"
 
 static int name_wanted(void *ctx, enum fleet_document what, const char *hash, const char *node,
@@ -265,7 +266,7 @@ static void test_archive_limit(void)
     CHECK_INT(made_page_put(s, &next, &err).unkept, 0, "another node is not affected");
     enum { LAST = FLEET_LABELLED_MAX + MORE };
     const struct summary_note more = {.run_seq = LAST - 1, .run = LAST + 1, .label = "later"},
-                              less = {.run_seq = 1, .run = 3, .label = ""};
+                              less = {.run_seq = 2, .run = 4, .label = ""};
     CHECK_INT(note_of("w8", "a4c8", LAST, &more, 1).unkept, 1, "nor do notes archive more");
     CHECK_INT(note_of("w8", "a4c8", LAST + 1, &less, 1).unkept, 0, "a label that goes");
     CHECK_INT(wanted_of_w8(), FLEET_LABELLED_MAX - 1, "gives its place back");
@@ -350,6 +351,45 @@ static void test_campaigns(void)
     CHECK_INT(campaigns_said(&in_progress), 2, "with those whose probes have not ended");
 }
 
+struct overtaken {
+    struct buf said;
+    struct fleet_store *writer;
+};
+
+// A change that is stored between the campaign and its nodes.
+static int say_and_change(void *ctx, const struct fleet_campaign *c, struct err *e)
+{
+    struct overtaken *o = ctx;
+    struct fleet_campaign later = *c;
+    const struct fleet_campaign_node node = {"g1", 2, 7, page_day0, page_day0 + 1, 18, 1, ""};
+    later.round = 7;
+    return fleet_store_campaign_put(o->writer, &later, &node, 1, e) < 0
+               ? -1
+               : say_campaign(&o->said, c, e);
+}
+
+static int say_node(void *ctx, const struct fleet_campaign_node *n, struct err *e)
+{
+    struct overtaken *o = ctx;
+    return say_campaign_node(&o->said, n, e);
+}
+
+static void test_campaign_at_one_moment(const char *where)
+{
+    CLEANUP_BUF struct buf before = BUF_INIT, after = BUF_INIT;
+    struct overtaken o = {BUF_INIT, s};
+    struct fleet_store *reader = fleet_store_open(where, FLEET_STORE_READ, &err);
+    CHECK(reader, "a reader opens it: %s", err.text);
+    fleet_store_campaign(reader, 1, say_campaign, say_campaign_node, &before, &err);
+    CHECK_INT(fleet_store_campaign(reader, 1, say_and_change, say_node, &o, &err), 0, "%s",
+              err.text);
+    CHECK_STR(buf_text(&o.said), buf_text(&before), "what is stored meanwhile is not seen");
+    fleet_store_campaign(reader, 1, say_campaign, say_campaign_node, &after, &err);
+    CHECK(strstr(buf_text(&after), "node g1 2 7 "), "but by the next reading");
+    buf_free(&o.said);
+    fleet_store_close(reader);
+}
+
 static void say_all(struct buf *out)
 {
     fleet_store_campaigns(s, &(struct fleet_campaign_query){.limit = 9}, say_campaign, out, &err);
@@ -376,13 +416,144 @@ static void test_reader(const char *where)
     buf_add(&said, after.data, after.len);
 }
 
+static const char *wanted_of(const char *node)
+{
+    static char list[200];
+    CLEANUP_BUF struct buf all = BUF_INIT;
+    size_t n = 0;
+    fleet_store_archive_wanted(s, INT64_MAX / 2, 100, name_wanted_run, &all, &err);
+    *list = '\0';
+    for (const char *line = buf_text(&all); *line; line += strcspn(line, "\n") + 1)
+        if (strncmp(line, node, strlen(node)) == 0)
+            n += (size_t)snprintf(list + n, sizeof list - n, "%.*s ", (int)strcspn(line + 3, " "),
+                                  line + 3);
+    return list;
+}
+
+static void put_as(const char *node, const char *history, const char *config, int64_t after,
+                   int64_t last)
+{
+    struct maker m = maker_at(node, history, after, last);
+    m.config = config;
+    m.state = "failed";
+    made_page_put(s, &m, &err);
+}
+
+// The first and the last run of each set-up.
+static void test_setups(void)
+{
+    fleet_store_archives(s, FLEET_ARCHIVE_KEPT);
+    put_as("w5", "a4c5", "old", 0, 2);
+    CHECK_STR(wanted_of("w5"), "1 ", "the first run of a node");
+    put_as("w5", "a4c5", "old", 2, 6);
+    CHECK_STR(wanted_of("w5"), "1 ", "and no other one of the set-up");
+    put_as("w5", "a4c5", "new", 6, 8);
+    CHECK_STR(wanted_of("w5"), "1 5 7 ", "the last one that succeeded, and the first of the next");
+    put_as("w5", "a4c5", "old", 8, 9);
+    CHECK_STR(wanted_of("w5"), "1 5 7 8 ", "of one that comes back no run has succeeded yet");
+    fleet_store_archives(s, FLEET_ARCHIVE_NONE);
+    put_as("w5", "a4c5", "third", 9, 10);
+    CHECK_STR(wanted_of("w5"), "1 5 7 8 ", "nothing where nothing is archived");
+}
+
+// Set-ups that begin with a failed run, and a collector that starts again meanwhile.
+static void test_setups_that_begin_badly(const char *where)
+{
+    static const struct {
+        const char *config;
+        bool reopen;                                      // before the run
+    } runs[] = {{"A", false}, {"A", false}, {"B", false}, // failed, as each third run
+                {"B", true},  {"B", true},  {"C", false}, // failed
+                {"C", false}, {"C", false}, {"C", false}, // failed
+                {"D", true},  {"E", true}};
+    for (int i = 0; i < (int)COUNT_OF(runs); i++) {
+        if (runs[i].reopen) {
+            fleet_store_close(s);
+            s = fleet_store_open(where, FLEET_STORE_WRITE, &err);
+        }
+        fleet_store_archives(s, FLEET_ARCHIVE_KEPT);
+        put_as("w7", "a4c7", runs[i].config, i, i + 1);
+    }
+    CHECK_STR(wanted_of("w7"), "1 2 4 5 7 8 10 11 ",
+              "of each set-up the first and the last that succeeded");
+    fleet_store_archives(s, FLEET_ARCHIVE_NONE);
+}
+
+static void open_again(const char *where)
+{
+    fleet_store_close(s);
+    s = fleet_store_open(where, FLEET_STORE_WRITE, &err);
+    fleet_store_archives(s, FLEET_ARCHIVE_KEPT);
+}
+
+static enum setup_good good_of(const char *node)
+{
+    CHECK_INT(fleet_begin(s, &err) < 0 ? -1 : fleet_end(s, 0, &err), 0, "the book is read: %s",
+              err.text);
+    return s->book.node[interned_find(&s->book.nodes, node)].good;
+}
+
+// That a run with the set-up has succeeded is known at the start, without reading a run.
+static void test_setups_are_remembered(const char *where)
+{
+    fleet_store_archives(s, FLEET_ARCHIVE_KEPT);
+    put_as("w9", "a4c9", "A", 0, 2);
+    open_again(where);
+    CHECK_INT(good_of("w9"), SETUP_GOOD_SEEN, "the run that it began with has succeeded");
+    put_as("w9", "a4c9", "B", 2, 3);
+    open_again(where);
+    CHECK_INT(good_of("w9"), SETUP_GOOD_NONE, "that run has failed");
+    put_as("w9", "a4c9", "B", 3, 4);
+    open_again(where);
+    CHECK_INT(good_of("w9"), SETUP_GOOD_SEEN, "a later one has succeeded");
+    CHECK_INT(fleet_exec(s, "UPDATE setup SET good = 0", NULL, 0, &err), 0, "it is not known: %s",
+              err.text);
+    open_again(where);
+    put_as("w9", "a4c9", "B", 4, 5);
+    open_again(where);
+    CHECK_INT(good_of("w9"), SETUP_GOOD_SEEN, "as in an older store: it is looked up, once");
+    CHECK_STR(wanted_of("w9"), "1 2 4 ", "and no run is the first one twice");
+    fleet_store_archives(s, FLEET_ARCHIVE_NONE);
+}
+
+// Pages that are stored together, so that the engine does not have the last run yet.
+static void test_setups_at_once(void)
+{
+    struct made_page made[2];
+    struct fleet_page pages[2];
+    struct fleet_ack acks[2];
+    fleet_store_archives(s, FLEET_ARCHIVE_KEPT);
+    for (int i = 0; i < 2; i++) {
+        struct maker m = maker_at("w6", "a4c6", 4 * i, 4 * i + 4);
+        m.config = i ? "new" : "old";
+        made_page_make(&made[i], &m);
+        pages[i] = made[i].page;
+    }
+    CHECK_INT(fleet_store_put(s, pages, 2, acks, &err), 0, "two pages at once: %s", err.text);
+    CHECK_STR(wanted_of("w6"), "1 4 5 ", "the last run is one that was just stored");
+    const struct summary_note labels[] = {{.run_seq = 4, .run = 6, .label = "mine"},
+                                          {.run_seq = 4, .run = 6, .label = ""}};
+    note_of("w6", "a4c6", 8, labels, COUNT_OF(labels));
+    CHECK_STR(wanted_of("w6"), "1 4 5 ", "a label that goes does not take it away");
+    put_as("w6", "a4c66", "third", 0, 7);
+    CHECK_STR(wanted_of("w6"), "7 ", "of a history that has ended a node has nothing any more");
+    for (int i = 0; i < 2; i++)
+        made_page_fini(&made[i]);
+    fleet_store_archives(s, FLEET_ARCHIVE_NONE);
+}
+
 static void run_scenarios(const char *where)
 {
     test_documents();
     test_archive();
+    test_setups();
+    test_setups_that_begin_badly(where);
+    test_setups_are_remembered(where);
+    test_setups_at_once();
     test_notes();
     test_archive_limit();
     test_campaigns();
+    test_campaign_at_one_moment(where);
     test_reader(where);
 }
 

@@ -31,6 +31,18 @@ static void lite_exec(const char *sql)
     sqlite3_close(db);
 }
 
+static int lite_version(void)
+{
+    sqlite3 *db = NULL;
+    struct err own = {0};
+    int64_t version = 0;
+    CHECK(sq_open(&db, path, SQLITE_OPEN_READWRITE, &own) == 0 &&
+              sq_number(db, "PRAGMA user_version", &version, &own) == 0,
+          "the file's version: %s", own.text);
+    sqlite3_close(db);
+    return (int)version;
+}
+
 // A file system without locks.
 static int lock_errno;
 int flock(int fd, int operation)
@@ -116,15 +128,31 @@ static void check_refused(const char *where, const char *what)
 
 static void test_versions(void)
 {
+    char back[60];
+    snprintf(back, sizeof back, "PRAGMA user_version = %d", lite_version());
     lite_exec("PRAGMA user_version = 999");
     check_refused(path, "a newer schema");
-    lite_exec("PRAGMA user_version = 1; PRAGMA application_id = 7");
+    lite_exec(back);
+    lite_exec("PRAGMA application_id = 7");
     check_refused(path, "another program's database");
     lite_exec("PRAGMA application_id = 1852861556");
     struct fleet_store *s = fleet_store_open(path, FLEET_STORE_READ, &err);
     CHECK(s != NULL, "both were left alone: %s", err.text);
     fleet_store_close(s);
     check_refused("/nonexistent/fleet.db", "a place that is not there");
+}
+
+// A store of the first schema. Its readers wait for the process that writes.
+static void check_migrated(const char *where)
+{
+    struct fleet_store *s = fleet_store_open(where, FLEET_STORE_READ, &err);
+    CHECK(!s && strstr(err.text, "the process that writes migrates it"), "to read: %s", err.text);
+    s = fleet_store_open(where, FLEET_STORE_WRITE, &err);
+    CHECK(s != NULL, "to write, it is migrated: %s", err.text);
+    fleet_store_close(s);
+    s = fleet_store_open(where, FLEET_STORE_READ, &err);
+    CHECK(s != NULL, "and read then: %s", err.text);
+    fleet_store_close(s);
 }
 
 static int take_any(void *ctx, const struct summary_page *p, struct err *e)
@@ -230,9 +258,11 @@ static void test_postgresql(const struct cluster *c)
     s = fleet_store_open(c->uri, FLEET_STORE_WRITE, &err);
     CHECK(s && put_after(s, 0, 20).outcome == FLEET_STORED, "a page: %s", err.text);
     fleet_store_close(s);
-    pg_change(c, "UPDATE schema_version SET version = 999");
+    pg_change(c, "UPDATE schema_version SET version = version + 900");
     check_refused(c->uri, "a newer schema");
-    pg_change(c, "UPDATE schema_version SET version = 1");
+    pg_change(c, "UPDATE schema_version SET version = version - 900");
+    pg_change(c, "ALTER TABLE setup DROP COLUMN good; UPDATE schema_version SET version = 1");
+    check_migrated(c->uri);
     s = fleet_store_open(c->uri, FLEET_STORE_WRITE, &err);
     pg_change(c, "ALTER SYSTEM SET default_transaction_read_only = on");
     pg_change(c, "SELECT pg_reload_conf(), pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -263,6 +293,8 @@ int main(void)
     test_full();
     test_read_only();
     test_versions();
+    lite_exec("ALTER TABLE setup DROP COLUMN good; PRAGMA user_version = 1");
+    check_migrated(path);
     test_damaged();
     test_view();
 #if FLEET_POSTGRESQL

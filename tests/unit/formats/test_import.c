@@ -78,16 +78,22 @@ static void test_errors(void)
         {"size (MB),0\n2,1\n1,1\n", NULL,
          "line 3: size \"1\" must be larger than the one before it"},
         {"size (MB),0\n1,nan\n", NULL,
-         "line 2: the value of rank 0 is \"nan\"; it must be a latency in ns above 0"},
+         "line 2: the value of rank 0 is \"nan\"; it must be a latency in ns above 0, at most 1e9"},
         {"size (MB),0\n1,1e-300\n", NULL,
          "line 2: the value of rank 0 is \"1e-300\", which would be stored as 0; the least is "
          "0.001"},
         {"size (MB),0\n1,0x1p3\n", NULL,
-         "line 2: the value of rank 0 is \"0x1p3\"; it must be a latency in ns above 0"},
+         "line 2: the value of rank 0 is \"0x1p3\"; it must be a latency in ns above 0, at most "
+         "1e9"},
         {"size (MB),0\n1,1e999\n", NULL,
-         "line 2: the value of rank 0 is \"1e999\"; it must be a latency in ns above 0"},
+         "line 2: the value of rank 0 is \"1e999\"; it must be a latency in ns above 0, at most "
+         "1e9"},
+        {"size (MB),0\n1,1e300\n", NULL,
+         "line 2: the value of rank 0 is \"1e300\"; it must be a latency in ns above 0, at most "
+         "1e9"},
         {"size (MB),0\n1,-inf\n", NULL,
-         "line 2: the value of rank 0 is \"-inf\"; it must be a latency in ns above 0"},
+         "line 2: the value of rank 0 is \"-inf\"; it must be a latency in ns above 0, at most "
+         "1e9"},
         {"size (MB),0\n1,11,5\n", NULL, "line 2: has 3 fields; the heading has 2"},
         {"size (MB),0\n0.3,11\n", NULL, "line 2: \"0.3\" is not a size"},
         {"size (MB),0\n0x10,11\n", NULL, "line 2: \"0x10\" is not a size"},

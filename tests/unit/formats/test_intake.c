@@ -263,6 +263,39 @@ static void check_refused(const char *text, struct intake_options *o, const char
           err.text);
 }
 
+// `members` go before those of the run.
+static void check_times(const char *members, const char *member, const char *says)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT, whole = BUF_INIT;
+    struct intake in CLEANUP(intake_fini) = {0};
+    struct err err = {0};
+    write_export(&text, "n1", "succeeded", "1");
+    const char *run = strstr(buf_text(&text), "\"run\":{") + strlen("\"run\":{");
+    buf_fmt(&whole, "%.*s%s,%s", (int)(run - buf_text(&text)), buf_text(&text), members, run);
+    if (member)
+        check_refused(buf_text(&whole), NULL, member, says);
+    else
+        CHECK(take(&in, buf_text(&whole), NULL, &err) == 0, "%s: %s", members, err.text);
+}
+
+static void test_times(void)
+{
+    check_times("\"finished\":\"2999-01-01T00:00:00Z\"", "finished", "in the future");
+    check_times("\"started\":\"2999-01-01T00:00:00Z\"", "started", "in the future");
+    check_times("\"created\":\"2999-01-01T00:00:00Z\"", "created", "in the future");
+    check_times("\"started\":\"2026-11-20T10:00:00Z\",\"finished\":\"2026-11-18T10:00:00Z\"",
+                "finished", "is before started");
+    check_times("\"started\":\"2026-11-20T10:00:00Z\",\"finished\":\"2026-11-20T09:00:00Z\"", NULL,
+                NULL); // the clock was set
+    check_times("\"phases_ms\":{\"measure\":2592000000}", NULL, NULL);
+    check_times("\"phases_ms\":{\"measure\":2592000001}", "phases_ms", "measure must be a number");
+    check_times("\"phases_ms\":{\"measure\":1e300}", "phases_ms", "measure must be a number");
+    check_times("\"phases_ms\":{\"measure\":-1}", "phases_ms", "measure must be a number");
+    check_times("\"phases_ms\":{\"measure\":\"1\"}", "phases_ms", "measure must be a number");
+    check_times("\"phases_ms\":3", "phases_ms", "must be an object");
+    check_times("\"phases_ms\":{\"measure\":null}", NULL, NULL);
+}
+
 static void test_refusals(void)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
@@ -279,7 +312,7 @@ static void test_refusals(void)
     check_refused(buf_text(&text), NULL, "state", "must be succeeded");
     buf_reset(&text);
     write_export(&text, "a b", "succeeded", "1");
-    check_refused(buf_text(&text), NULL, "node", "host name");
+    check_refused(buf_text(&text), NULL, "node", "a node name has 1 to 63");
     buf_reset(&text);
     write_export(&text, "n1", "succeeded", "0");
     check_refused(buf_text(&text), NULL, "matrices", "must be above 0");
@@ -291,7 +324,7 @@ static void test_refusals(void)
     check_refused(buf_text(&text), &node, "node", "contains it");
     buf_str(&text, "\n");
     write_export(&text, "n 1", "succeeded", "1");
-    check_refused(buf_text(&text), NULL, "line 2", "line 2: node: must be a host name");
+    check_refused(buf_text(&text), NULL, "line 2", "line 2: node: a node name has 1 to 63");
 }
 
 static int take_padded(const char *before, int line_feeds, const char *after, struct err *err)
@@ -464,6 +497,7 @@ int main(void)
     test_first_names();
     test_lists();
     test_refusals();
+    test_times();
     test_line_limit();
     test_text_limits();
     test_cell_limit();

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "http/messages/reply.h"
+#include "http/messages/service.h"
+#include "http/server/worker_message.h"
 #include "tests/unit/tap.h"
 
 static void test_problem(void)
@@ -62,7 +65,7 @@ static void test_etag(void)
     CHECK(*one == '"' && strcmp(one, two) != 0, "another body has another tag");
     CHECK(reply_matches(one, one) && !reply_matches(one, two), "a tag matches itself");
     CHECK(reply_matches("\"x\", \"y\"", "\"y\""), "a list is looked through");
-    CHECK(reply_matches("*", one) && !reply_matches(NULL, one), "star and nothing");
+    CHECK(reply_matches("*", one) && !reply_matches("", one), "star and nothing");
     buf_reset(&r.body);
     for (int i = 0; i < 100; i++)
         buf_char(&r.body, 'x');
@@ -199,8 +202,101 @@ static void test_file(void)
     CHECK(request_prefers_gzip(&two), "in the second of two headers");
 }
 
+// The form that a worker chooses, of what it is told of a request.
+static int accepted_by_worker(struct request *q, const char *const types[static 3])
+{
+    static const struct http_service service;
+    CLEANUP_BUF struct buf question = BUF_INIT;
+    struct worker_question head;
+    struct request told = {0};
+    struct err err;
+    size_t text;
+    q->service = &service;
+    q->method = "GET";
+    q->path = "/";
+    q->hint = 7;
+    CHECK(worker_question_write(q, 0, 0, &question, &text, &err) == 0 &&
+              worker_question_read(question.data, question.len, &head, &told, &err) == 0,
+          "the question is written and read");
+    CHECK_INT(told.hint, 7, "with what the loop alone knows");
+    return request_accepts(&told, types, 3);
+}
+
+// RFC 9110, 5.3: lines of one header are one list.
+static void test_lists_of_several_lines(void)
+{
+    static const char *const types[] = {"application/json", "text/csv", "image/svg+xml"};
+    CLEANUP_BUF struct buf list = BUF_INIT;
+    struct request q = {.n_headers = 4,
+                        .headers = {{"Accept", "text/csv;q=0.3"},
+                                    {"If-None-Match", "\"x\""},
+                                    {"accept", "image/svg+xml, application/json;q=0.1"},
+                                    {"if-none-match", "\"y\""}}};
+    CHECK_INT(request_accepts(&q, types, 3), 2, "of all lines");
+    CHECK_INT(accepted_by_worker(&q, types), 2, "a worker is told all lines");
+    q.headers[2].value = "*/*;q=0.5";
+    CHECK_INT(request_accepts(&q, types, 3), 0, "a star of the second line");
+    q.headers[2].value = "image/png";
+    CHECK_INT(request_accepts(&q, types, 3), 1, "the first line");
+    request_header_list(&q, "IF-NONE-MATCH", &list);
+    CHECK(strcmp(buf_text(&list), "\"x\", \"y\"") == 0, "got %s", buf_text(&list));
+    buf_reset(&list);
+    request_header_list(&q, "Range", &list);
+    CHECK_INT((int)list.len, 0, "a header that was not sent");
+}
+
+static void test_accept(void)
+{
+    static const char *const types[] = {"application/json", "text/csv", "application/x-ndjson"};
+    static const struct {
+        const char *accept;
+        int form;
+    } cases[] = {
+        {NULL, 0},
+        {"", 0},
+        {"*/*", 0},
+        {"text/csv", 1},
+        {"TEXT/CSV", 1},
+        {"text/csv;charset=utf-8;header=present", 1},
+        {"text/*", 1},
+        {"application/*", 0},
+        {"application/*, application/json;q=0", 2},
+        {"*/*, application/json;q=0.1", 1},
+        {"application/json;q=0.5, text/csv;q=0.6 , application/x-ndjson;q=0.601", 2},
+        {"text/csv;version=1;q=0.2, application/json; q=0.1", 1},
+        {"text/csv;q=0.1, text/csv;version=2;q=0.9, application/json;q=0.5", 1},
+        {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", 0},
+        {"application/xml, text/csv;q=0.001", 1},
+        {"image/png", -1},
+        {"application/*;q=0, text/*;q=0", -1},
+        {"*/*;q=0", -1},
+        {"text/csv;q=high", 0},
+        {"nonsense", 0},
+        {",;,=/q", -1},
+        {"text/csvx, xtext/csv", -1},
+        {"*/csv", -1},
+        {"text/csv;q=0.0001", -1},
+        {"text/csv;profile=\"a,b\";q=0.1, application/json;q=0.5", 0},
+        {"text/csv;profile=\"a;q=0\", application/json;q=0.5", 1},
+        {"text/csv;profile=\"\\\",\";q=0.4, application/json;q=0.5", 0},
+        {"text/csv;profile=\"open, application/json;q=0.5", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct request q = {.n_headers = cases[i].accept != NULL,
+                            .headers = {{"accept", cases[i].accept}}};
+        struct err err = {0};
+        int form = request_accepts(&q, types, 3), one = request_accept_one(&q, types, 3, &err);
+        CHECK(form == cases[i].form && one == form, "Accept: %s is form %d, got %d",
+              cases[i].accept ? cases[i].accept : "none", cases[i].form, form);
+        CHECK(form >= 0 || (err.code == ERR_NOT_ACCEPTABLE && strstr(err.text, "text/csv, appl")),
+              "what is available is said");
+    }
+}
+
 int main(void)
 {
+    test_accept();
+    test_lists_of_several_lines();
     test_file();
     test_problem();
     test_shared();

@@ -105,6 +105,17 @@ static int copy(struct request *q, struct reply *r, struct err *err)
     return reply_made_file(r, &bell, "text/plain");
 }
 
+static int form(struct request *q, struct reply *r, struct err *err)
+{
+    static const char *const types[] = {"text/plain", "text/csv"};
+    int n = request_accept_one(q, types, 2, err);
+    struct buf body = BUF_INIT;
+    if (n < 0)
+        return -1;
+    buf_str(&body, "a text");
+    return reply_text(r, types[n], &body, err);
+}
+
 static void much(const struct request *q, struct work *w, struct err *why)
 {
     (void)q;
@@ -160,6 +171,8 @@ static const struct route routes[] = {
     {"GET", "/bells", listen_to_bell, NULL, SCOPE_READ},
     {"GET", "/file", copy, NULL, SCOPE_READ},
     {"GET", "/far/{name}", hello, NULL, SCOPE_READ, .work = much},
+    {"GET", "/form", form, NULL, SCOPE_READ},
+    {"GET", "/far-form", form, NULL, SCOPE_READ, .work = much},
     {"DELETE", "/bells", hello, NULL, SCOPE_ADMIN},
     {0},
 };
@@ -207,11 +220,12 @@ static bool send_head(struct client *c, const char *method, const char *path, co
 }
 
 // What comes back, with its head; borrowed until the next question.
-static const char *ask(struct server *s, const char *method, const char *path)
+static const char *ask_with(struct server *s, const char *method, const char *path,
+                            const char *headers)
 {
     static struct client c;
     struct err err;
-    if (!dial(s, &c) || !send_head(&c, method, path, "Connection: close\r\n"))
+    if (!dial(s, &c) || !send_head(&c, method, path, headers))
         return "no connection";
     struct loop_watch *w = loop_watch_fd(planet.loop, c.fd, EPOLLIN, hear, &c, &err);
     loop_run(planet.loop, &err);
@@ -219,6 +233,11 @@ static const char *ask(struct server *s, const char *method, const char *path)
     close(c.fd);
     c.text[c.n] = '\0';
     return c.text;
+}
+
+static const char *ask(struct server *s, const char *method, const char *path)
+{
+    return ask_with(s, method, path, "Connection: close\r\n");
 }
 
 static bool says(const char *text, int status, const char *words)
@@ -256,6 +275,9 @@ static void workers(struct server *s)
     snprintf(here, sizeof here, "in %d", (int)getpid());
     const char *text = ask(s, "GET", "/far/Ada");
     CHECK(says(text, 200, "Ada from Mars") && !strstr(text, here), "a worker process answers");
+    static const char two[] = "Connection: close\r\nAccept: image/png\r\naccept: text/csv\r\n";
+    CHECK(says(ask_with(s, "GET", "/form", two), 200, "text/csv"), "two Accept headers count");
+    CHECK(says(ask_with(s, "GET", "/far-form", two), 200, "text/csv"), "as they do in a worker");
 }
 
 static void hear_some(void *ctx, uint32_t events)

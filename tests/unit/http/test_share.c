@@ -60,9 +60,30 @@ static void test_turns(void)
           "to the last");
 }
 
+// A round of the loop was too short for what had its turn: it is before all that came later.
+static void test_return(void)
+{
+    struct turns all;
+    struct turn a[4] = {0};
+    turns_init(&all);
+    for (int i = 0; i < 4; i++)
+        turns_add(&all, &a[i], 7);
+    for (int i = 0; i < 3; i++)
+        turns_next(&all, any, 0);
+    turns_return(&all, &a[2], 7);
+    turns_return(&all, &a[1], 7);
+    CHECK_INT(turns_of(&all, 7), 3, "two came back");
+    CHECK(turns_next(&all, any, 0) == &a[1] && turns_next(&all, any, 0) == &a[2] &&
+              turns_next(&all, any, 0) == &a[3] && !all.n,
+          "and go first, in the old order");
+    turns_return(&all, &a[0], 7);
+    CHECK(turns_next(&all, any, 0) == &a[0], "also where nothing else waits");
+}
+
 int main(void)
 {
     test_share();
     test_turns();
+    test_return();
     return tap_done();
 }

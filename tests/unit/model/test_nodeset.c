@@ -107,10 +107,22 @@ static void errors(void)
     refuses("n1,", "behind ','");
     refuses("!n1", "a node name is missing");
     refuses("-oProxyCommand=x", "character 15");
-    refuses("-n1", "does not begin with '-'");
+    refuses("-n1", "character 1: " NODESET_NAME_RULE);
+    refuses("n1,..", "character 4: " NODESET_NAME_RULE);
+    refuses(".", "character 1: " NODESET_NAME_RULE);
+    refuses(".x", "character 1: " NODESET_NAME_RULE);
+    refuses("@-x", "a group name has at most 63 characters, and does not begin with '-'");
+    refuses("a/b", "character 2");
+    struct nodeset one = {0};
+    struct err err = {0};
+    CHECK(nodeset_add(&one, "..", &err) < 0 && strcmp(err.text, NODESET_NAME_RULE) == 0,
+          "nor does a list have such a name: %s", err.text);
+    CHECK(nodeset_add(&one, "a/b", &err) < 0 && nodeset_add(&one, "n..1", &err) == 0,
+          "a slash is refused, dots within a name are not");
+    nodeset_free(&one);
     refuses("n\x1b[2J", "\"n?[2J\", character 2");
     refuses("n1,\x1bn2", "\"n1,?n2\", character 4");
-    refuses("n\xc3\xa4", "a node name has letters");
+    refuses("n\xc3\xa4", NODESET_NAME_RULE);
     refuses("n[1234567890123456789]", "a number of 19 digits; at most 18");
     refuses("a[1]b[1]c[1]d[1]e[1]f[1]g[1]h[1]a[1]b[1]c[1]d[1]e[1]f[1]g[1]h[1]"
             "a[1]b[1]c[1]d[1]e[1]f[1]g[1]h[1]a[1]b[1]c[1]d[1]e[1]f[1]g[1]h[1]",
@@ -135,9 +147,9 @@ static void limits(void)
     refuses(buf_text(&text), "more than 1048576 names (16 x 65536)");
     buf_reset(&text);
     repeat(&text, "n", NODESET_NAME_ROOM);
-    refuses(buf_text(&text), "a name of more than 63 characters");
+    refuses(buf_text(&text), NODESET_NAME_RULE);
     refuses("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa[9-10]",
-            "a name of more than 63");
+            NODESET_NAME_RULE);
     repeat(&text, "n", NODESET_TEXT_MAX);
     refuses(buf_text(&text), "65600 bytes; at most 65536 (64 KiB)");
     CLEANUP_NODESET struct nodeset s = {0};

@@ -47,6 +47,8 @@ static void kinds(void)
               back.condition.kind == CONDITION_STEAL && back.condition.rank == 7 &&
               back.condition.severity == SEVERITY_ERROR,
           "condition");
+    r = (struct record){.kind = RECORD_PAIRS, .pairs = {64}};
+    CHECK(round_trip(&r, &back) && back.pairs.most == 64, "fewer pairs");
     r = (struct record){.kind = RECORD_END,
                         .end = {.ok = true, .cells = 30, .phase_ms = {1, 2, 3, 4, 5}}};
     CHECK(round_trip(&r, &back) && back.end.phase_ms[PHASE_MEASURE] == 4, "end");

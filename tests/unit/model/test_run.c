@@ -2,6 +2,7 @@
 #include "model/run.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "tests/unit/tap.h"
@@ -18,8 +19,28 @@ static struct json *written(const struct run *r)
     return j;
 }
 
+static void labels(void)
+{
+    static const char *const bad[] = {"a\nb",
+                                      "a\x7f",
+                                      "\xc2\x9b"
+                                      "2J",
+                                      "a\xe2\x80\xae"
+                                      "b",
+                                      "a\xff",
+                                      " a",
+                                      "a "};
+    struct err err = {0};
+    CHECK(run_label_check("gr\xc3\xbc\xc3\x9f", &err) == 0 && run_label_check("", &err) == 0,
+          "labels");
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        CHECK(run_label_check(bad[i], &err) < 0 && !strcmp(err.member, "label"),
+              "what is no label: %zu", i);
+}
+
 int main(void)
 {
+    labels();
     for (int s = 0; s < RUN_STATES; s++)
         CHECK(run_state_find(run_state_names[s]) == s && run_state_final(s) == (s > RUN_RUNNING),
               "state %s", run_state_names[s]);
@@ -62,6 +83,9 @@ int main(void)
     r.finished_ms = r.started_ms - 1;
     CLEANUP_JSON struct json *turned = written(&r);
     CHECK(json_is_null(json_get(turned, "seconds")), "no run takes less than no time");
+    r.finished_ms = r.started_ms + RUN_SECONDS_MAX * INT64_C(1000) + 1;
+    CLEANUP_JSON struct json *set = written(&r);
+    CHECK(json_is_null(json_get(set, "seconds")), "nor as long as a clock that was set");
     run_fini(&r);
     return tap_done();
 }

@@ -84,6 +84,50 @@ static void check_all(struct spec *s, const char *what)
     }
 }
 
+// Of all pairs a run may measure fewer; then it is complete with exactly so many.
+static void some_pairs(void)
+{
+    enum { RANKS = 6, MOST = 7 };
+    struct shape list[SHAPES_MAX];
+    struct spec s, all;
+    struct matrix m CLEANUP(matrix_fini) = {0};
+    struct err err = {0};
+    spec_init(&all, BENCHMARK_C2C);
+    s = all;
+    s.pairs_most = MOST;
+    shape_list(&s, list);
+    CHECK(shape_make(&m, &list[0], RANKS, RANKS, &err) == 0 &&
+              shape_cells_measured(&m, &all) == 15 && shape_cells_measured(&m, &s) == MOST,
+          "15 pairs of six ranks, or 7");
+    for (int k = 0, n = 0; k < RANKS * RANKS; k++) {
+        if (!shape_has_cell(&m, k / RANKS, k % RANKS))
+            continue;
+        m.cells[k].v[CELL_MEDIAN] = 5;
+        n++;
+        CHECK(shape_measured(&m, &s) == (n == MOST) && shape_measured(&m, &all) == (n == 15),
+              "%d pairs have a value", n);
+    }
+}
+
+// The same of a rank and a target.
+static void some_targets(void)
+{
+    enum { NODES = 4, MOST = 9 };
+    struct shape list[SHAPES_MAX];
+    struct spec s;
+    struct matrix m CLEANUP(matrix_fini) = {0};
+    struct err err = {0};
+    spec_init(&s, BENCHMARK_MATRIX);
+    shape_list(&s, list);
+    CHECK(shape_make(&m, &list[0], NODES, NODES, &err) == 0 &&
+              shape_cells_measured(&m, &s) == NODES * NODES,
+          "all cells");
+    s.pairs_most = MOST;
+    for (int k = 0; k < MOST; k++)
+        m.cells[k].v[CELL_MEDIAN] = 5;
+    CHECK(shape_cells_measured(&m, &s) == MOST && shape_measured(&m, &s), "nine of them");
+}
+
 static void every_benchmark(void)
 {
     for (int k = 0; k < BENCHMARKS; k++) {
@@ -332,6 +376,8 @@ int main(void)
     hierarchy_parts();
     operations();
     every_benchmark();
+    some_pairs();
+    some_targets();
     refusals();
     labels();
     prints();

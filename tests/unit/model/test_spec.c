@@ -27,6 +27,23 @@ static void accepts(void)
           "whole numbers where texts could stand, and members that are somebody else's");
 }
 
+static void notes(void)
+{
+    struct spec s;
+    struct err err = {0};
+    CHECK(read_spec(&s, "{\"benchmark\":\"latency\",\"note\":\"a\\u0007b\"}", &err) == 0,
+          "a run that is stored may have any note");
+    CHECK(spec_check_note(&s, &err) < 0 && !strcmp(err.member, "note") &&
+              strstr(err.text, "U+0007"),
+          "a new one may not: %s", err.text);
+    CHECK(read_spec(&s, "{\"benchmark\":\"latency\",\"note\":\"a\\u009b2J\"}", &err) == 0 &&
+              spec_check_note(&s, &err) < 0 && strstr(err.text, "U+009B"),
+          "nor one of another kind: %s", err.text);
+    CHECK(read_spec(&s, "{\"benchmark\":\"latency\",\"note\":\"cafe\\tno. 7\"}", &err) == 0 &&
+              spec_check_note(&s, &err) == 0,
+          "a note with a tab");
+}
+
 static const struct {
     const char *json, *member;
 } bad[] = {
@@ -91,6 +108,9 @@ static const struct {
     {"{\"benchmark\":\"pingpong\",\"pairs\":\"0-1,2-3,1-0\"}", "pairs"},
     {"{\"benchmark\":\"c2c\",\"pairs\":\"\"}", "pairs"},
     {"{\"benchmark\":\"c2c\",\"pairs\":\"0-1,0\"}", "pairs"},
+    {"{\"benchmark\":\"c2c\",\"pairs\":\"0-1\",\"pairs_most\":9}", "pairs_most"},
+    {"{\"benchmark\":\"pingpong\",\"pairs\":\"classes\",\"pairs_most\":9}", "pairs_most"},
+    {"{\"benchmark\":\"c2c\",\"pairs_most\":4}", "pairs_most"},
     {"{\"benchmark\":\"c2c\",\"pairs\":\"0-1\",\"concurrent_pairs\":\"all\"}", "concurrent_pairs"},
     {"{\"benchmark\":\"pingpong\",\"message_max\":\"1G\"}", "message_max"},
     {"{\"benchmark\":\"pingpong\",\"launcher\":\"processes\"}", "launcher"},
@@ -266,6 +286,7 @@ int main(void)
     difference();
     every_benchmark();
     accepts();
+    notes();
     refuses();
     round_trip();
     tables();

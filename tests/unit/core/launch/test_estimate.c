@@ -59,7 +59,8 @@ static void every_benchmark(const struct topology *t, const struct topology *lar
     }
 }
 
-// Every benchmark fits a budget between its least and its usual time, by effort alone.
+// Every benchmark fits a budget between its least and its usual time, by effort and fewer pairs
+// alone.
 static void budgets(const struct topology *t)
 {
     for (int i = 0; i < BENCHMARKS; i++) {
@@ -77,8 +78,9 @@ static void budgets(const struct topology *t)
             measured = s;
             bool fits = budget_fit(&p, &s, &w, &err) == 0;
             budget_apply(&p, &measured);
-            bool kept = !fits || (estimate_s(&measured, &w) <= (double)s.budget_s &&
-                                  p.n_shortened && spec_difference(&s, &measured, NULL, 0) == 0);
+            bool kept =
+                !fits || (estimate_s(&measured, &w) <= (double)s.budget_s && p.n_shortened &&
+                          spec_difference(&s, &measured, NULL, 0) == (measured.pairs_most > 0));
             bool refused = fits || (err.code == ERR_INVALID && !strcmp(err.member, "budget_s"));
             fitted += fits;
             if (!kept || !refused)
@@ -114,11 +116,182 @@ static void scans(void)
             }
             budget_apply(&p, &measured);
             least = least ? least : (int)s.budget_s;
-            kept += estimate_s(&measured, &w) <= (double)s.budget_s;
+            kept += estimate_s(&measured, &w) <= (double)s.budget_s &&
+                    estimate_most_s(&measured, &w) <= (double)s.budget_s;
         }
+        s.budget_s = 0;
+        double most = estimate_most_s(&s, &w);
+        CHECK(most > 1.5 * whole && most < 4 * whole,
+              "%s: it takes %.0f s, and %.0f with all aspects confirmed", servers[m].name, whole,
+              most);
         CHECK(whole > 0 && kept + refused == BUDGETS && least && least < usual / 2 && refused,
               "%s: a scan of %.0f s fits %d budgets, the least %d s; %d are refused",
               servers[m].name, whole, kept, least, refused);
+    }
+}
+
+struct pairs_fit {
+    bool fits, kept;
+    int64_t most; // pairs; 0: all
+    struct spec measured;
+};
+
+// What a budget makes of all pairs, and of the same plan when it is read back.
+static struct pairs_fit pairs_fit(struct spec *s, const struct topology *t, int64_t budget_s)
+{
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct workload w CLEANUP(workload_fini) = {0};
+    struct err err = {0};
+    CLEANUP_BUF struct buf json = BUF_INIT, pairs = BUF_INIT;
+    struct jsonw out = jsonw_to(&json);
+    s->budget_s = budget_s;
+    struct pairs_fit f = {.measured = *s};
+    struct spec stored = *s;
+    if (planned_s(&p, &w, s, t, &err) <= 0)
+        CHECK(false, "a plan: %s", err.text);
+    f.fits = budget_fit(&p, s, &w, &err) == 0;
+    if (!f.fits)
+        return f;
+    budget_apply(&p, &f.measured);
+    f.most = f.measured.pairs_most;
+    plan_write_json(&p, &out, NULL);
+    budget_apply_stored(buf_text(&json), &stored);
+    budget_describe_pairs(&p, budget_s, &pairs);
+    bool told =
+        f.most ? strstr(buf_text(&pairs), "pairs were measured, because") != NULL : pairs.len == 0;
+    f.kept = told && estimate_s(&f.measured, &w) <= (double)budget_s &&
+             memcmp(&stored, &f.measured, sizeof stored) == 0 &&
+             (!f.most || (f.most >= w.choice_least && f.most < w.choice));
+    return f;
+}
+
+// Of a large machine all pairs do not fit a minute: the budget chooses some, more of them the
+// longer it is, and always the same ones. It is another series of results then.
+static void pairs_of(const char *name, const struct topology *t, enum benchmark_id benchmark)
+{
+    enum { LONGEST = 3600 };
+    struct spec s;
+    int64_t before = 1, of_a_minute = -1;
+    int kept = 0, fewer = 0, all = 0, some = 0, refused = 0, n = 0;
+    spec_init(&s, benchmark);
+    if (benchmark != BENCHMARK_MATRIX)
+        snprintf(s.pairs, sizeof s.pairs, "all");
+    s.concurrent_pairs = benchmark == BENCHMARK_C2C ? CONCURRENT_PAIRS_ONE : s.concurrent_pairs;
+    for (int64_t budget = 10; budget <= LONGEST; budget += budget / 10, n++) {
+        struct pairs_fit f = pairs_fit(&s, t, budget);
+        fewer += f.fits && f.most && f.most < before;
+        before = f.most ? f.most : before;
+        all += f.fits && !f.most;
+        some += f.fits && f.most;
+        kept += f.fits && f.kept;
+        refused += !f.fits;
+        of_a_minute = budget >= 60 && of_a_minute < 0 && f.fits ? f.most : of_a_minute;
+        if (f.fits && spec_difference(&s, &f.measured, NULL, 0) != (f.most != 0))
+            CHECK(false, "%s, %s: the choice of pairs is another question", name,
+                  benchmarks[benchmark].name);
+    }
+    CHECK(kept + refused == n && !fewer && all && some &&
+              (of_a_minute > 0 || benchmark == BENCHMARK_MATRIX),
+          "%s, %s: of %d budgets %d are refused, %d have all pairs; a minute has %d pairs", name,
+          benchmarks[benchmark].name, n, refused, all, (int)of_a_minute);
+}
+
+static void pairs_chosen(void)
+{
+    static const struct server_machine more = {
+        "2 sockets, 384 cores",
+        "pack:2 group:12 [numa(memory=34359738368)] l3:2(size=33554432) core:8 pu:1"};
+    for (size_t m = 0; m <= COUNT_OF(servers); m++) {
+        const struct server_machine *machine = m < COUNT_OF(servers) ? &servers[m] : &more;
+        struct topology t CLEANUP(topology_fini) = synthetic(machine->text);
+        pairs_of(machine->name, &t, BENCHMARK_PINGPONG);
+        pairs_of(machine->name, &t, BENCHMARK_C2C);
+        pairs_of(machine->name, &t, BENCHMARK_MATRIX);
+    }
+}
+
+// By hand: a number that a budget lowers further, and leaves alone where it fits.
+static void pairs_by_hand(void)
+{
+    struct topology t CLEANUP(topology_fini) = synthetic(servers[0].text);
+    struct spec s;
+    spec_init(&s, BENCHMARK_C2C);
+    s.concurrent_pairs = CONCURRENT_PAIRS_ONE;
+    s.pairs_most = 3000;
+    struct pairs_fit enough = pairs_fit(&s, &t, 3600), few = pairs_fit(&s, &t, 10);
+    CHECK(enough.fits && enough.most == 3000 && few.fits && few.most < 3000 && few.most >= 192,
+          "3000 pairs requested: %d in an hour, %d in 10 s", (int)enough.most, (int)few.most);
+    CHECK(seconds(&t, "{\"benchmark\":\"c2c\",\"concurrent_pairs\":\"one\",\"pairs_most\":3000}") <
+              0.3 * seconds(&t, "{\"benchmark\":\"c2c\",\"concurrent_pairs\":\"one\"}"),
+          "fewer pairs take less time");
+    CHECK(seconds(&t, "{\"benchmark\":\"matrix\",\"pairs_most\":64}") <
+              0.2 * seconds(&t, "{\"benchmark\":\"matrix\"}"),
+          "64 of 576 cells take less time");
+}
+
+// Of a rank and a target there must be as many as have each of them.
+static void too_few_targets(void)
+{
+    struct topology t CLEANUP(topology_fini) = synthetic(servers[0].text);
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct spec s;
+    struct err err = {0};
+    spec_init(&s, BENCHMARK_MATRIX);
+    s.pairs_most = 47;
+    CHECK(plan_make(&p, &s, &t, &err) < 0 && strcmp(err.member, "pairs_most") == 0 &&
+              strstr(err.text, "48 at least"),
+          "47 cells: %s", err.text);
+    s.pairs_most = 48;
+    CHECK(plan_make(&p, &s, &t, &err) == 0, "48 cells");
+}
+
+// What fits no choice is refused with the time of the smallest one, which then is not.
+static void refused_pairs(enum benchmark_id benchmark)
+{
+    struct topology t CLEANUP(topology_fini) = synthetic(servers[0].text);
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct workload w CLEANUP(workload_fini) = {0};
+    struct spec s;
+    struct err err = {0};
+    int pairs = 0, of = 0, seconds = 0;
+    spec_init(&s, benchmark);
+    s.concurrent_pairs = benchmark == BENCHMARK_C2C ? CONCURRENT_PAIRS_ONE : s.concurrent_pairs;
+    s.budget_s = 1;
+    bool planned = planned_s(&p, &w, &s, &t, &err) > 0;
+    bool refused = planned && budget_fit(&p, &s, &w, &err) < 0;
+    const char *text = strstr(err.text, "effort and ");
+    bool read = text && sscanf(text, "effort and %d of %d pairs takes about %d s", &pairs, &of,
+                               &seconds) == 3;
+    s.budget_s = seconds;
+    CHECK(refused && read && of == w.choice && budget_fit(&p, &s, &w, &err) == 0, "%s: %s",
+          benchmarks[benchmark].name, err.text);
+}
+
+// A plan that was imported may have anything; the member counts that the plan itself has, and only
+// values that a request may have.
+static void stored_plans(void)
+{
+    static const struct {
+        const char *plan;
+        int64_t visits, pairs;
+    } plans[] = {
+        {"{\"shortened\":[{\"name\":\"visits\",\"from\":8,\"to\":4}]}", 4, 0},
+        {"{\"notes\":[\"\\\"shortened\\\":[\"],\"x\":{\"shortened\":[{\"name\":\"visits\",\"to\":2}"
+         "]},"
+         "\"shortened\":[{\"name\":\"]\",\"to\":3},{\"name\":\"pairs_most\",\"to\":64}]}",
+         8, 64},
+        {"{\"shortened\":[{\"name\":\"visits\",\"to\":4},{\"name\":\"pairs_most\",\"to\":2}]}", 8,
+         0},
+        {"{\"shortened\":{\"name\":\"visits\"}}", 8, 0},
+        {"[]", 8, 0},
+    };
+    for (size_t i = 0; i < COUNT_OF(plans); i++) {
+        struct spec s;
+        spec_init(&s, BENCHMARK_C2C);
+        s.budget_s = 60;
+        budget_apply_stored(plans[i].plan, &s);
+        CHECK(s.visits == plans[i].visits && s.pairs_most == plans[i].pairs,
+              "%s: %d visits, %d pairs", plans[i].plan, (int)s.visits, (int)s.pairs_most);
     }
 }
 
@@ -184,6 +357,20 @@ static void all_workloads(void)
 }
 
 // The largest recorded machine by nodes: 576 cells.
+// What a run of hierarchy measured stands for what is assumed, in what waits for memory.
+static void measured_memory(void)
+{
+    static const char chase[] = "{\"benchmark\":\"hierarchy\"}",
+                      stream[] = "{\"benchmark\":\"bandwidth\"}";
+    struct topology t CLEANUP(topology_fini) = synthetic(two_nodes);
+    double assumed = seconds(&t, chase), moved = seconds(&t, stream);
+    t.found = (struct found_memory){.run = 1, .load_ns = 140};
+    CHECK(seconds(&t, chase) == assumed, "as it was assumed");
+    t.found.load_ns = 280;
+    CHECK(seconds(&t, chase) > 1.2 * assumed && seconds(&t, stream) == moved,
+          "memory of twice the latency: %.1f s instead of %.1f", seconds(&t, chase), assumed);
+}
+
 static void many_nodes(void)
 {
     struct topology t CLEANUP(topology_fini) = synthetic(servers[0].text);
@@ -199,10 +386,17 @@ int main(void)
     struct topology t CLEANUP(topology_fini) = synthetic(two_nodes);
     struct topology larger CLEANUP(topology_fini) = synthetic(twelve_nodes);
     all_workloads();
+    measured_memory();
     every_benchmark(&t, &larger);
     budgets(&t);
     budgets(&larger);
     scans();
+    pairs_chosen();
+    pairs_by_hand();
+    too_few_targets();
+    stored_plans();
+    refused_pairs(BENCHMARK_C2C);
+    refused_pairs(BENCHMARK_MATRIX);
     in_turn();
     expect_more(&t, "{\"benchmark\":\"latency\"}",
                 "{\"benchmark\":\"latency\",\"mode\":\"serial\"}", 4);
@@ -229,6 +423,8 @@ int main(void)
                 "{\"benchmark\":\"atomics\",\"threads\":\"all\"}", 2);
     expect_more(&t, "{\"benchmark\":\"c2c\"}",
                 "{\"benchmark\":\"c2c\",\"concurrent_pairs\":\"one\"}", 2);
+    expect_more(&t, "{\"benchmark\":\"c2c\",\"cpus\":\"0,1\"}",
+                "{\"benchmark\":\"c2c\",\"cpus\":\"0,0\",\"oversubscribe\":true}", 1000);
     expect_more(&t, "{\"benchmark\":\"c2c\",\"pairs\":\"0-1\"}",
                 "{\"benchmark\":\"c2c\",\"pairs\":\"0-1,0-2,0-3,0-4,0-5,0-6,0-7,1-2\"}", 1.5);
     expect_more(&t, "{\"benchmark\":\"latency\",\"launcher\":\"processes\",\"size\":\"1\"}",

@@ -102,9 +102,9 @@ static void reserved_pages(struct topology *t)
     expect(t, "{\"benchmark\":\"matrix\",\"targets\":\"1\",\"pages\":\"1G\"}",
            "6/0 14/1 targets 1 load  MiB 0 1024");
     expect(t, "{\"benchmark\":\"bandwidth\",\"targets\":\"1\",\"size\":\"48M\",\"pages\":\"1G\"}",
-           "0/0 2/0 4/0 6/0 8/1 10/1 12/1 14/1 targets 1 load  MiB 0 4096");
+           "6/0 0/0 2/0 4/0 14/1 8/1 10/1 12/1 targets 1 load  MiB 0 4096");
     expect(t, "{\"benchmark\":\"bandwidth\",\"sweep\":\"own\",\"size\":\"48M\",\"pages\":\"1G\"}",
-           "0/0 2/0 4/0 6/0 8/1 10/1 12/1 14/1 targets  load  MiB 1024 0");
+           "6/0 0/0 2/0 4/0 14/1 8/1 10/1 12/1 targets  load  MiB 1024 0");
 }
 
 // Every second CPU of 512, which no range shortens: the list is whole.
@@ -288,6 +288,7 @@ static void hybrid(void)
           "a selection that mixes kinds is noted");
     CHECK(!notes(&t, "{\"benchmark\":\"latency\",\"ranks\":1}", "kinds"),
           "one that does not is not");
+    expect(&t, "{\"benchmark\":\"loaded\",\"size\":64}", "1/0 0/0 3/0 2/0 targets  load  MiB 64 0");
     expect(&t, "{\"benchmark\":\"latency\",\"numa\":\"auto\",\"size\":64}",
            "0/0 1/0 2/0 3/0 targets  load  MiB 64 0");
     // Caches that the machine hides are assumed to be large, as numa_bench does.
@@ -361,7 +362,7 @@ static void found_caches(void)
     struct plan p CLEANUP(plan_fini) = {0};
     struct err err = {0};
     CHECK(!notes(&t, matrix, "sizes from"), "no run, no word");
-    t.found = (struct found_cache){.run = 12};
+    t.found = (struct found_memory){.run = 12};
     CHECK(!notes(&t, matrix, "sizes from"), "nor of one that found nothing");
     t.found.found = 31 << 20;
     expect(&t, matrix, "6/0 14/1 targets 0-1 load  MiB 0 128");
@@ -370,10 +371,10 @@ static void found_caches(void)
                 "kernel lists") &&
               !notes(&t, sized, "sizes from"),
           "a run that agrees with the kernel");
-    t.found = (struct found_cache){.run = 12, .found = 90 << 20, .bytes = 96 << 20};
+    t.found = (struct found_memory){.run = 12, .found = 90 << 20, .bytes = 96 << 20};
     expect(&t, matrix, "6/0 14/1 targets 0-1 load  MiB 0 384");
     expect(&t, "{\"benchmark\":\"bandwidth\"}",
-           "0/0 2/0 4/0 6/0 8/1 10/1 12/1 14/1 targets 0-1 load  MiB 0 1152");
+           "6/0 0/0 2/0 4/0 14/1 8/1 10/1 12/1 targets 0-1 load  MiB 0 1152");
     expect(&t, curve, "6/0 14/1 targets 0-1 load  MiB 0 640");
     CHECK(notes(&t, matrix,
                 "sizes from run 12 (hierarchy): it found a cache of 90 MiB, the kernel lists 32 "
@@ -384,8 +385,14 @@ static void found_caches(void)
     struct jsonw w = jsonw_to(&json);
     if (make(&p, &t, matrix, &err) == 0)
         plan_write_json(&p, &w, NULL);
-    CHECK(strstr(buf_text(&json), "\"sizes_from\":12,\"found_cache_bytes\":100663296"), "%s",
-          buf_text(&json));
+    CHECK(strstr(buf_text(&json), "\"sizes_from\":12,\"found_cache_bytes\":100663296") &&
+              strstr(buf_text(&json), "\"estimate_from\":null"),
+          "%s", buf_text(&json));
+    t.found.load_ns = 250;
+    plan_fini(&p);
+    if (make(&p, &t, curve, &err) == 0)
+        plan_write_json(&p, &w, NULL);
+    CHECK(strstr(buf_text(&json), "\"estimate_from\":12"), "%s", buf_text(&json));
 }
 
 // Memory over several nodes: each has its part of it.
@@ -447,9 +454,17 @@ int main(void)
     expect(&t, "{\"benchmark\":\"latency\",\"cpus\":\"0\",\"method\":\"classic\",\"size\":64}",
            "0/0 targets  load  MiB 128 0");
     expect(&t, "{\"benchmark\":\"loaded\"}",
-           "0/0 2/0 4/0 6/0 8/1 10/1 12/1 14/1 targets  load  MiB 128 0");
+           "6/0 0/0 2/0 4/0 14/1 8/1 10/1 12/1 targets  load  MiB 128 0");
+    expect(&t, "{\"benchmark\":\"loaded\",\"ranks\":4}",
+           "6/0 0/0 2/0 4/0 14/1 8/1 10/1 12/1 targets  load  MiB 128 0");
+    expect(
+        &t, "{\"benchmark\":\"loaded\",\"hyperthreads\":true}",
+        "6/0 0/0 1/0 2/0 3/0 4/0 5/0 7/0 14/1 8/1 9/1 10/1 11/1 12/1 13/1 15/1 targets  load  MiB "
+        "128 0");
+    expect(&t, "{\"benchmark\":\"loaded\",\"cpus\":\"0-3\"}",
+           "0/0 1/0 2/0 3/0 targets  load  MiB 128 0");
     expect(&t, "{\"benchmark\":\"loaded\",\"targets\":\"all\",\"mix\":\"all\"}",
-           "0/0 2/0 4/0 6/0 8/1 10/1 12/1 14/1 targets 0-1 load  MiB 0 512");
+           "6/0 0/0 2/0 4/0 14/1 8/1 10/1 12/1 targets 0-1 load  MiB 0 512");
     loaders();
     expect(&t, "{\"benchmark\":\"pagefault\",\"ranks\":1,\"cost\":\"migrate\",\"size\":\"4M\"}",
            "6/0 14/1 targets 0-1 load  MiB 0 8");

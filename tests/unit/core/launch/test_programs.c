@@ -2,6 +2,7 @@
 // Programs that pretend to be mpirun, and what a look says of each.
 #include "tests/unit/tap.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -147,7 +148,13 @@ static void test_memory(void)
 static void test_waiting(void)
 {
     struct err err;
-    write_mpirun("#!/bin/sh\nread x </dev/null\nsleep 1\necho 'mpirun (Open MPI) 5.0.7'\n");
+    char gate[80], script[200];
+    snprintf(gate, sizeof gate, "%s/gate", dir);
+    snprintf(script, sizeof script, "#!/bin/sh\nread x <'%s'\necho 'mpirun (Open MPI) 5.0.7'\n",
+             gate);
+    CHECK(mkfifo(gate, 0600) == 0 && chmod(gate, 0666) == 0, "a gate");
+    int fd = open(gate, O_RDWR | O_CLOEXEC); // waits for no reader
+    write_mpirun(script);
     CHECK(launch_look_begin(look), "begun");
     CHECK(launch_look_begin(look), "one is enough");
     launch_look_wait(look, 1);
@@ -155,8 +162,10 @@ static void test_waiting(void)
     CHECK(!f->paths.mpi_major && strstr(f->paths.mpi_why, "in time"), "not yet: %s",
           f->paths.mpi_why);
     CHECK(!launch_look_begin(look), "and none can be begun meanwhile");
+    CHECK(write(fd, "go\n", 3) == 3, "it may go on");
     loop_run(loop, &err);
     CHECK_INT(f->paths.mpi_major, 5, "it came");
+    close(fd);
 }
 
 int main(void)

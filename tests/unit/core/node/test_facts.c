@@ -97,7 +97,7 @@ static void recorded_facts(void)
     dir_write(root, "sys/class/net/lo/type", "772\n");
     dir_write(root, "proc/mounts", "resctrl /sys/fs/resctrl resctrl rw 0 0\n");
     t.nodes[0].cache_bytes = 256 << 20;
-    t.found = (struct found_cache){.run = 12, .found = 90 << 20, .bytes = 96 << 20};
+    t.found = (struct found_memory){.run = 12, .found = 90 << 20, .bytes = 96 << 20};
     t.n_kinds = 2;
     t.kinds[0] = (struct topo_kind){.efficiency = 0, .max_mhz = 2400, .type = "IntelAtom"};
     t.kinds[1] = (struct topo_kind){.efficiency = 1, .max_mhz = 5000, .type = "IntelCore"};

@@ -58,7 +58,8 @@ __attribute__((unused)) static struct monitor monitor;
 __attribute__((unused)) static struct {
     bool disturbs;
     enum policy_action when_disturbing;
-    int refusals; // so many checks refuse, then none
+    int refusals;           // so many checks refuse, then none
+    struct loop *when_seen; // is stopped when a run was looked at
 } node = {.when_disturbing = POLICY_REFUSE};
 
 struct monitor *monitor_new(const struct policy *p, const struct topology *t, const char *root,
@@ -118,6 +119,8 @@ bool monitor_disturbs(struct monitor *a, struct blocker *b)
     (void)a;
     *b = (struct blocker){.kind = ADMIT_DISTURBING, .measured = 60, .limit = 25};
     snprintf(b->text, sizeof b->text, "user.slice waited");
+    if (node.when_seen)
+        loop_stop(node.when_seen);
     return node.disturbs;
 }
 

@@ -3,6 +3,8 @@
 #include "core/store/store.h"
 #include "tests/unit/tap.h"
 
+#include <sys/stat.h>
+
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "core/store/migrate.h"
@@ -113,6 +115,11 @@ static void test_foreign(void)
     sqlite3_close(db);
     CHECK(!store_open(dir, &err) && err.code == ERR_STORAGE && strstr(err.text, "newer"),
           "newer: %s", err.text);
+    unlink(path);
+    CHECK(mkfifo(path, 0600) == 0 && migrate_check_file(path, FOR(one), &err) < 0 &&
+              err.code == ERR_STORAGE && strstr(err.text, "is not a regular file"),
+          "a pipe is not waited for: %s", err.text);
+    unlink(path);
 }
 
 // The first start was killed, or a call failed, between making the file and the first table.

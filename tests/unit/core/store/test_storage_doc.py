@@ -15,7 +15,7 @@ def fill(db):
                "VALUES (1, 1, 'succeeded', 'latency', 'n1', 1700000000000, 'h', '{}')")
     db.execute("INSERT INTO matrix VALUES (1, 0, 'concurrent', 'latency', 'ns', '{\"values\":[0]}', "
                "'{\"values\":[1048576,2097152]}')")
-    db.execute("INSERT INTO rank VALUES (1, 0, 99, 4, 4, 0, 0, 1, 0.5, 8, 8, 'move_pages', 'thp', 'thp', 1, 1, 0, 32768, 0, '[]', 0, 3)")
+    db.execute("INSERT INTO rank VALUES (1, 0, 99, 4, 4, 0, 0, 1, 0.5, 8, 8, 'move_pages', 'thp', 'thp', 1, 1, 0, 32768, 0, '[]', 0, 3, 4)")
     db.execute("INSERT INTO series VALUES (1, 'latency.local.dram.median_ns', 'n1', '', 'ns', 0)")
     db.execute("INSERT INTO metric VALUES (1, 1700000000000, 1, 98123, 97000, 99000)")
     for col in range(2):

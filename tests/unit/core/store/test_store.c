@@ -462,7 +462,7 @@ static void test_settings(struct store *s)
 {
     struct err err;
     check_pragma(s, "application_id", 0x6e756d61);
-    check_pragma(s, "user_version", 11);
+    check_pragma(s, "user_version", 12);
     check_pragma(s, "page_size", 8192);
     check_pragma(s, "auto_vacuum", 2);
     check_pragma(s, "synchronous", 2);

@@ -17,7 +17,7 @@
 #include "schema/schema.h"
 #include "tests/unit/core/dir.h"
 
-enum { RANKS = 3, SIZES = 4, RUNS = 3, LATEST = 11 };
+enum { RANKS = 3, SIZES = 4, RUNS = 3, LATEST = 12 };
 
 static char dir[64], path[128], copy[160];
 
@@ -103,7 +103,8 @@ static void make_rank(struct rank_info *r, int run, int rank)
                             .migrations = rank,
                             .arena_bytes = 1 << 20,
                             .off_cpu_share = NAN,
-                            .clock_ghz = NAN};
+                            .clock_ghz = NAN,
+                            .load_cycles = NAN};
 }
 
 // As version 1 stored it: all of a rank as JSON in `info`.

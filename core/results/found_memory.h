@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last-level cache as it was measured: the newest stored run of `hierarchy` on this machine
-// says whether there is one beyond those that the kernel lists. Sizes of other runs follow from it.
+// Caches and memory as they were measured: the newest stored run of `hierarchy` on this machine
+// says whether there is a cache beyond those that the kernel lists, and what a load of memory
+// takes. Sizes and time estimates of other runs follow from it.
 #pragma once
 #include "core/node/machine.h"
 #include "core/store/store.h"
@@ -8,4 +9,4 @@
 // Sets m->topology.found. The run is read once: again only when another one is the newest, or the
 // machine was read again. Runs count that succeeded on this node and this hardware, by the method
 // of today, all on huge pages.
-int found_cache_look(struct machine *m, struct store *s, struct err *err);
+int found_memory_look(struct machine *m, struct store *s, struct err *err);

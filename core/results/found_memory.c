@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // On base pages the curve has steps of page walks, which look like caches: such a run is not used.
-#include "core/results/found_cache.h"
+#include "core/results/found_memory.h"
+
+#include <math.h>
 
 #include "analysis/stats/hierarchy.h"
 #include "base/cleanup.h"
@@ -9,7 +11,7 @@
 
 static const double HUGE_SHARE = 0.99;
 
-static bool found_cache_usable(const struct stored_run *r)
+static bool found_memory_usable(const struct stored_run *r)
 {
     for (int i = 0; i < r->n_ranks; i++)
         if (!(r->ranks[i].huge_share >= HUGE_SHARE))
@@ -17,21 +19,22 @@ static bool found_cache_usable(const struct stored_run *r)
     return r->n_ranks > 0;
 }
 
-static int found_cache_read(struct found_cache *out, struct store *s, int64_t id, int64_t listed,
-                            struct err *err)
+static int found_memory_read(struct found_memory *out, struct store *s, int64_t id, int64_t listed,
+                             struct err *err)
 {
     struct stored_run r CLEANUP(stored_run_fini) = {0};
     struct hierarchy h;
     if (stored_run_load(s, id, &r, err) < 0 || hierarchy_find(&h, r.list, r.n, -1, err) < 0)
         return -1;
-    bool usable = found_cache_usable(&r);
-    *out = (struct found_cache){.run = id,
-                                .found = usable ? hierarchy_cache_bytes(&h, listed) : 0,
-                                .bytes = usable ? hierarchy_beyond_bytes(&h, listed) : 0};
+    bool usable = found_memory_usable(&r);
+    *out = (struct found_memory){.run = id,
+                                 .found = usable ? hierarchy_cache_bytes(&h, listed) : 0,
+                                 .bytes = usable ? hierarchy_beyond_bytes(&h, listed) : 0,
+                                 .load_ns = usable && isfinite(h.memory_ns) ? h.memory_ns : 0};
     return 0;
 }
 
-int found_cache_look(struct machine *m, struct store *s, struct err *err)
+int found_memory_look(struct machine *m, struct store *s, struct err *err)
 {
     struct topology *t = &m->topology;
     int64_t id = 0, llc = topology_llc_bytes(t);
@@ -40,8 +43,8 @@ int found_cache_look(struct machine *m, struct store *s, struct err *err)
     if (found < 0)
         return -1;
     if (!found)
-        t->found = (struct found_cache){0};
+        t->found = (struct found_memory){0};
     if (!found || id == t->found.run)
         return 0;
-    return found_cache_read(&t->found, s, id, llc > 0 ? llc : SPEC_LLC_DEFAULT, err);
+    return found_memory_read(&t->found, s, id, llc > 0 ? llc : SPEC_LLC_DEFAULT, err);
 }

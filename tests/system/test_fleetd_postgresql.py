@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The collector on a database that an administrator has set up in a way of their own: right results, or an error that says what
+is wrong."""
+import contextlib
+import subprocess
+
+import pytest
+
+from conftest import PATIENCE, until
+from postgresql import BIN, make_postgresql  # noqa: F401
+from test_fleetd import collect, measure  # noqa: F401
+from test_fleetd_archive import archived, exported
+from test_fleetd_store import wait_runs, wait_state
+
+NODES = 12
+# Forms of values that differ from the usual ones, and times that end what others leave.
+SETTINGS = ("bytea_output = escape", "extra_float_digits = -15", "DateStyle = 'German, DMY'", "timezone = 'Asia/Kathmandu'",
+            "standard_conforming_strings = off", "default_transaction_isolation = serializable", "statement_timeout = 200",
+            "idle_in_transaction_session_timeout = 200", "idle_session_timeout = 200")
+
+
+@contextlib.contextmanager
+def psql(server, *statements):
+    """A session that has executed these and remains."""
+    session = subprocess.Popen([BIN[-1] / "psql", "-XAtq", "-d", server.uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    session.stdin.write("; ".join((*statements, r"\echo done")) + "\n")
+    session.stdin.flush()
+    try:
+        assert session.stdout.readline() == "done\n"
+        yield session
+    finally:
+        session.communicate(timeout=PATIENCE)
+
+
+def waited(server, seconds):
+    """Whether the collector has waited so long for a lock."""
+    return server.rows("SELECT 1 FROM pg_stat_activity WHERE application_name = 'numaprobe-fleetd' AND wait_event_type = 'Lock' "
+                       f"AND clock_timestamp() - query_start > '{seconds} s'")
+
+
+def test_settings_of_the_database_change_no_result(collect, make_postgresql):  # noqa: F811
+    server = make_postgresql()
+    server.rows("; ".join(f"ALTER DATABASE postgres SET {s}" for s in SETTINGS))
+    c = collect(NODES, "--run-ms=0", collector=[f"--store={server.uri}", "--archive=all"]).start()
+    wait_state(c, "ready")
+    wait_runs(server, NODES * 12)
+    until(lambda: server.rows("SELECT count(*) FROM archive WHERE state = 1") == [(str(NODES * 12),)])
+    assert archived(c, c.fleet.names[3], 5) == exported(c, 3, 5)
+    [writer] = server.rows("SELECT pid FROM pg_locks WHERE locktype = 'advisory'")
+    with psql(server, "SET statement_timeout = 0", "SET idle_in_transaction_session_timeout = 0", "BEGIN", "LOCK run"):
+        measure(c.fleet, NODES)
+        until(lambda: waited(server, 0.5))
+    wait_runs(server, NODES * 13)
+    assert server.rows("SELECT pid FROM pg_locks WHERE locktype = 'advisory'") == [writer], "it has kept its connection"
+    assert "is=unreachable" not in c.log.read_text() and "is=unwritable" not in c.log.read_text()
+
+
+@pytest.mark.parametrize("encoding, fits", [("SQL_ASCII", True), ("LATIN1", False)])
+def test_a_database_whose_encoding_lacks_characters_is_refused(collect, make_postgresql, encoding, fits):  # noqa: F811
+    server = make_postgresql()
+    server.rows(f"CREATE DATABASE other ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+    server.uri = server.uri.replace("/postgres?", "/other?")
+    c = collect(NODES, "--run-ms=0", collector=[f"--store={server.uri}"]).start()
+    if fits:
+        wait_state(c, "ready")
+        wait_runs(server, NODES * 12)
+        return
+    said = wait_state(c, "unwritable")["store_problem"]
+    assert said == "the encoding of the database is LATIN1: create one with ENCODING 'UTF8'", said
+
+
+def months(server):
+    return [month for (month,) in server.rows("SELECT DISTINCT tableoid::regclass FROM run ORDER BY 1")]
+
+
+def test_a_copy_of_the_database_delays_only_the_deletion(collect, make_postgresql):  # noqa: F811
+    server = make_postgresql()
+    c = collect(NODES, "--run-ms=0", "--runs=10", "--interval-s=10d", collector=[f"--store={server.uri}"]).start()
+    wait_state(c, "ready")
+    wait_runs(server, NODES * 20)
+    all_months = months(server)
+    c.stop()
+    c.options.append("--keep-days=40")
+    with psql(server, "BEGIN", "LOCK run IN ACCESS SHARE MODE"):  # as pg_dump does
+        c.start()
+        wait_state(c, "ready")
+        measure(c.fleet, NODES)
+        wait_runs(server, NODES * 21)
+        until(lambda: "lock timeout" in (server.home / "log").read_text())
+        measure(c.fleet, NODES)
+        wait_runs(server, NODES * 22)
+        assert c.get("/v1/fleet/outliers")["nodes"] == NODES and months(server)[0] == all_months[0]
+        assert "is=standby" not in c.log.read_text() and c.status()["store_state"] == "ready"
+    c.kill_child("--ingest")
+    wait_state(c, "ready")
+    until(lambda: (measure(c.fleet, NODES), months(server)[0] != all_months[0])[1])
