@@ -107,15 +107,18 @@ static const struct wish_kind {
 
 static void wishes_next(struct poller *p);
 
+// What is on the way when its node turns out to be at fault would end the process once more.
 static void on_wish(void *ctx, struct fetch_response *r)
 {
     struct wish *w = ctx;
     struct poller *p = w->poller;
+    const struct polled *n = poller_find(p, w->node);
+    bool poison = n && node_poison(n, clock_wall_ms());
     p->totals.in_flight--;
     p->wishes[w->kind].in_flight--;
     p->behind_in_flight -= w->behind;
     wanted_later(p, w->key, r);
-    wish_kinds[w->kind].end(w, r);
+    wish_kinds[w->kind].end(w, poison ? NULL : r);
     free(w);
     wishes_next(p);
     poller_wake(p);

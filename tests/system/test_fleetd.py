@@ -331,7 +331,7 @@ def test_a_page_that_ends_its_reader_stops_no_other_node(collect):
 
 
 def test_whole_runs_that_end_their_reader_stop_no_page_of_their_node(collect):
-    c = collect(6, "--bad=0", collector=("--archive=all",))
+    c = collect(6, "--bad=0", "--faults=node6 slow=0.7", collector=("--archive=all",))  # some of it is always on the way
     c.program = build_dir() / "tests" / "fakes" / "numaprobe-fleetd_poisoned"  # its reader ends by each whole run of node6
     c.name([n for n in c.fleet.names if n != "node3"])
     c.start()
@@ -339,14 +339,13 @@ def test_whole_runs_that_end_their_reader_stop_no_page_of_their_node(collect):
     kept = "SELECT node.name, sum(archive.state) FROM archive JOIN node ON node.id = archive.node GROUP BY 1 ORDER BY 1"
     until(lambda: c.status()["store_ready"] and c.rows(kept) == [("node1", 12), ("node2", 12), ("node4", 12), ("node5", 12), ("node6", 0)])
     assert re.search(r"event=ingest\.ended suspect=node6 doubtful=node6 of=run ", c.log.read_text())
-    ended = c.log.read_text().count("event=ingest.ended")
     measure(c.fleet, 6)
     until(lambda: c.status()["store_ready"] and c.rows("SELECT count(*) FROM run") == [(5 * 13,)])
-    node = c.node("node6")
-    assert node["state"] == "up" and node["problem"] == "" and node["poison"], node
+    # On a busy machine a page of it may be late: then this is its problem until the next one.
+    assert until(lambda: (n := c.node("node6"))["state"] == "up" and not n["problem"] and n)["poison"]
     finding = until(lambda: next(iter(c.get("/v1/fleet/findings?what=poison")["findings"]), None))
     assert (finding["node"], finding["text"]) == ("node6", "node6: what it sent ended the process that reads it"), finding
-    assert c.log.read_text().count("event=ingest.ended") == ended, "they are left alone for an hour"
+    assert c.log.read_text().count("suspect=node6 ") == 1, "they are left alone for an hour, and so is what was on the way"
 
 
 def test_what_nodes_do_wrong_is_said_and_others_are_not_held_up(collect):
