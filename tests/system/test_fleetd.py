@@ -244,7 +244,7 @@ def test_tiles_and_metrics_say_what_the_verdict_says(collect):
     c = collect(60, "--classes=2", "--runs=8", "--bad=2", "--faults=node07 refuses").start()
     c.wait_known(59)
     others = [n for n in c.fleet.names if n != "node07"]
-    assert names_of(c.get("/v1/fleet/states")["up"]) == others
+    until(lambda: names_of(c.get("/v1/fleet/states")["up"]) == others)  # one that was late is so at its next page
     verdict, tiles = c.get("/v1/fleet/outliers"), c.get("/v1/fleet/tiles")
     assert names_of(tiles["nodes"]) == others and tiles["sure"] == verdict["sure"] > 0 and tiles["tested_nodes"] == verdict["tested_nodes"]
     assert tiles["classes"] == c.get("/v1/fleet/classes")["classes"]
