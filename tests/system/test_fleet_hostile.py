@@ -79,9 +79,9 @@ def evil():
 
 @pytest.fixture
 def beside(collect, evil):  # noqa: F811
-    """beside(options…) -> a collector of two good nodes and the evil one."""
+    """beside(options…) -> a collector of two good nodes and the evil one. Its own responses alone are what is wrong: none is late."""
     def make(*options):
-        c = collect(2, "--run-ms=0", collector=options)
+        c = collect(2, "--run-ms=0", collector=(NO_NODE_IS_LATE, *options))
         c.list.write_text("\n".join([*c.fleet.names, f"{NAME} url={evil.url}"]) + "\n")
         c.start()
         until(lambda: c.status()["states"]["up"] >= 2)
@@ -291,8 +291,8 @@ def test_a_collector_gives_no_history_to_a_node_of_another_source(collect, evil)
     runs = []
 
     def feed(query):
-        after = int(query["after"][0])
-        return 200, page(after, node="below", runs=[r for r in runs if r["seq"] > after], next=len(runs), last=len(runs)), {}
+        after, now = int(query["after"][0]), list(runs)  # the test adds to them
+        return 200, page(after, node="below", runs=[r for r in now if r["seq"] > after], next=len(now), last=len(now)), {}
     evil.respond = {"/v1/fleet/states": lambda q: (200, {"gone": [], "up": ["node1", "own"]}, {}), "/v1/feed": feed}
     c = collect(1, "--run-ms=0", collector=[f"--source=collector:{evil.url}"]).start()
     until(lambda: c.status()["nodes"] == 2)
@@ -517,7 +517,8 @@ def test_a_campaign_contacts_no_more_nodes_at_once_than_the_collector_may(collec
 
 
 def test_runs_are_cancelled_while_nodes_hold_as_many_requests_as_they_may(collect):
-    nodes = Holding(lambda: None)
+    """A node that holds a request for a minute does not respond: such a request is given up, on a busy machine, and another is sent."""
+    nodes, began = Holding(lambda: None), time.monotonic()
     c = collect(1, collector=ONCE)
     c.list.write_text(f"n[1-600] url={nodes.url}\n")
     c.start()
@@ -528,7 +529,8 @@ def test_runs_are_cancelled_while_nodes_hold_as_many_requests_as_they_may(collec
             until(lambda number=number: sum(n["run"] is not None for n in show(c, number)["node_states"]) == 200)
             send(c, f"/v1/fleet/campaigns/{number}/cancel")
         until(lambda: len(nodes.canceled) == 600)
-        assert nodes.followed <= 512, "none was given up to make room"
+        followed = nodes.followed
+        assert followed <= 512 * (1 + (time.monotonic() - began) // 60), "none was given up to make room"
         nodes.let_go.set()
         assert [states(ended(c, number)) for number in numbers] == [{"skipped": 200}] * 3
     finally:
