@@ -13,7 +13,7 @@ import pytest
 
 from client import CLIENT, run
 from conftest import PATIENCE, fake_bench_env, until
-from test_fleetd import collect  # noqa: F401
+from test_fleetd import NO_NODE_IS_LATE, collect  # noqa: F401
 from test_fleetd_store import fill, small_disk
 
 
@@ -261,7 +261,7 @@ def test_a_collector_that_is_killed_continues(pushed):
 
 
 def test_a_node_that_does_not_push_is_late_and_then_down(pushed):
-    c = pushed(2, collector=("--push-every=1",))
+    c = pushed(2, collector=("--push-every=1", NO_NODE_IS_LATE))  # that which is contacted always responds
     name = c.fleet.names[0]
     file = token(c, "mine", name)
     named(c, name)
