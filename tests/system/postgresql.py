@@ -19,6 +19,8 @@ from conftest import PATIENCE, until
 BIN = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))
 NOBODY = 65534
 PR_SET_PDEATHSIG = 1
+# No setting of a database ends what a test itself requests.
+PATIENT = {"PGOPTIONS": "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0"}
 # What a server says while it starts, stops, or ends the connections of all because one of its processes was killed.
 PASSES = re.compile("starting up|shutting down|recovery mode|not yet accepting|crash of another server process|server closed the connection")
 
@@ -89,7 +91,7 @@ class Server:
         """Of a server that recovers from a crash, once it has."""
         def asked():
             done = subprocess.run([BIN[-1] / "psql", "-XAtq", "-F", "|", "-v", "ON_ERROR_STOP=1", "-d", self.uri, "-c", query],
-                                  capture_output=True, text=True, timeout=PATIENCE)
+                                  capture_output=True, text=True, timeout=PATIENCE, env={**os.environ, **PATIENT})
             assert done.returncode == 0 or PASSES.search(done.stderr), done.stderr
             return done.returncode == 0 and done
         return [tuple(line.split("|")) for line in until(asked).stdout.splitlines()]

@@ -2,27 +2,30 @@
 """The collector on a database that an administrator has set up in a way of their own: right results, or an error that says what
 is wrong."""
 import contextlib
+import os
 import subprocess
 
 import pytest
 
 from conftest import PATIENCE, until
-from postgresql import BIN, make_postgresql  # noqa: F401
+from postgresql import BIN, PATIENT, make_postgresql  # noqa: F401
 from test_fleetd import collect, measure  # noqa: F401
 from test_fleetd_archive import archived, exported
 from test_fleetd_store import wait_runs, wait_state
 
 NODES = 12
-# Forms of values that differ from the usual ones, and times that end what others leave.
+# Forms of values that differ from the usual ones, and times that end what others leave. They count from the connection, and the
+# collector must have said within them that they are not its own.
 SETTINGS = ("bytea_output = escape", "extra_float_digits = -15", "DateStyle = 'German, DMY'", "timezone = 'Asia/Kathmandu'",
-            "standard_conforming_strings = off", "default_transaction_isolation = serializable", "statement_timeout = 200",
-            "idle_in_transaction_session_timeout = 200", "idle_session_timeout = 200")
+            "standard_conforming_strings = off", "default_transaction_isolation = serializable", "statement_timeout = '4s'",
+            "idle_in_transaction_session_timeout = '4s'", "idle_session_timeout = '4s'")
 
 
 @contextlib.contextmanager
 def psql(server, *statements):
     """A session that has executed these and remains."""
-    session = subprocess.Popen([BIN[-1] / "psql", "-XAtq", "-d", server.uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    session = subprocess.Popen([BIN[-1] / "psql", "-XAtq", "-d", server.uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                               env={**os.environ, **PATIENT})
     session.stdin.write("; ".join((*statements, r"\echo done")) + "\n")
     session.stdin.flush()
     try:
@@ -47,9 +50,9 @@ def test_settings_of_the_database_change_no_result(collect, make_postgresql):  #
     until(lambda: server.rows("SELECT count(*) FROM archive WHERE state = 1") == [(str(NODES * 12),)])
     assert archived(c, c.fleet.names[3], 5) == exported(c, 3, 5)
     [writer] = server.rows("SELECT pid FROM pg_locks WHERE locktype = 'advisory'")
-    with psql(server, "SET statement_timeout = 0", "SET idle_in_transaction_session_timeout = 0", "BEGIN", "LOCK run"):
+    with psql(server, "BEGIN", "LOCK run"):
         measure(c.fleet, NODES)
-        until(lambda: waited(server, 0.5))
+        until(lambda: waited(server, 5))
     wait_runs(server, NODES * 13)
     assert server.rows("SELECT pid FROM pg_locks WHERE locktype = 'advisory'") == [writer], "it has kept its connection"
     assert "is=unreachable" not in c.log.read_text() and "is=unwritable" not in c.log.read_text()
