@@ -66,7 +66,9 @@ def test_all_runs_are_kept_and_come_back(collect, store):  # noqa: F811
         c.kill_child("--ingest")
     until(lambda: c.status()["store_ready"])
     here = "SELECT count(*) FROM archive WHERE state = 1"
-    until(lambda: int(rows(c, here)[0][0]) >= 2 * NODES * RUNS * 0.8)
+    # Of those that are cut another is requested a minute later. A node of which a whole run was on the way at two of the kills is at
+    # fault for both: no more of its runs are requested for an hour.
+    until(lambda: int(rows(c, here)[0][0]) >= 2 * (NODES - 1) * RUNS * 0.8)
     for seq in (1, 5, 2 * RUNS):
         [(name,), *_] = until(lambda: rows(c, "SELECT node.name FROM archive AS a JOIN node ON node.id = a.node "
                                               f"WHERE a.state = 1 AND a.seq = {seq}"))
