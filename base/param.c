@@ -418,6 +418,7 @@ struct words {
     void *object;
     bool filled;                // of the table that has `param`
     const struct param *joined; // the last one with `joins` that was given
+    struct param_given *given;  // NULL: what was given does not matter
 };
 
 // "--name=value" or "--name". A name that is too long is cut: nothing is called so.
@@ -474,6 +475,34 @@ static bool find_letter(const struct param_args *a, struct words *w)
     return false;
 }
 
+static bool was_given(struct param_given *g, const struct param *p)
+{
+    for (int i = 0; i < g->n; i++)
+        if (g->list[i] == p)
+            return true;
+    if (g->n < PARAM_GIVEN_MAX)
+        g->list[g->n++] = p;
+    return false;
+}
+
+// Sets one whose value may not change if it was given before.
+static int set_once(const struct words *w, const char *value, struct err *err)
+{
+    enum { SHOWN = 60 };
+    const struct param *p = w->param;
+    char before[PARAM_LINE_MAX], after[PARAM_LINE_MAX];
+    bool again = w->given && p->kind != PARAM_BOOL && !p->joins && was_given(w->given, p);
+    param_get_text(p, w->object, before, sizeof before);
+    if (param_set_text(p, w->object, value, err) < 0)
+        return -1;
+    param_get_text(p, w->object, after, sizeof after);
+    return again && strcmp(before, after) != 0
+               ? err_set(err, ERR_USAGE, w->name,
+                         "is given twice, with %.*s and %.*s: give it once", SHOWN, before, SHOWN,
+                         after)
+               : 0;
+}
+
 static int set_option(struct words *w, struct err *err)
 {
     if (!w->value)
@@ -492,7 +521,7 @@ static int set_option(struct words *w, struct err *err)
     buf_str(&both, w->value);
     if (!buf_ok(&both))
         return err_set(err, ERR_NO_MEMORY, w->name, "no memory for --%s", w->name);
-    if (param_set_text(w->param, w->object, buf_text(&both), err) == 0)
+    if (set_once(w, buf_text(&both), err) == 0)
         return 0;
     if (err)
         err->code = ERR_USAGE;
@@ -539,7 +568,7 @@ static int take_word(struct param_args *a, struct words *w, struct err *err)
 
 int param_parse_args(struct param_args *a, int argc, char **argv, int *next, struct err *err)
 {
-    struct words w = {.argv = argv, .argc = argc, .at = *next};
+    struct words w = {.argv = argv, .argc = argc, .at = *next, .given = a->given};
     int taken = 1;
     a->n = 0;
     for (; w.at < argc && strcmp(argv[w.at], "--") != 0; w.at++)

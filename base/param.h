@@ -37,7 +37,7 @@ struct param {
     const char *metavar;        // "LIST", "N" …; NULL: after the kind
     const char *implied;        // the value of an option without "=…"; NULL: it needs one
     char joins;  // PARAM_TEXT: stands between the values of an option, or of a line of a file, that
-                 // is given again; 0: the last counts. ' ': values are words
+                 // is given again; 0: see param_given. ' ': values are words
     bool filled; // PARAM_TEXT: an option with an empty value is an error, because it would mean
                  // what leaving it out means. See param_target
     // PARAM_TEXT: returns -1 if a text that is not empty is no value. Its error states what is
@@ -102,12 +102,22 @@ struct param_target {
     bool filled; // param_parse_args: all its texts are `filled`
 };
 
+// Options that were given so far, of one or several calls of param_parse_args for one command line.
+enum { PARAM_GIVEN_MAX = 160 };
+struct param_given {
+    int n;
+    const struct param *list[PARAM_GIVEN_MAX];
+};
+
 // What a command line may hold, and the operands found in it.
 struct param_args {
     const struct param_target *targets; // the first that has an option gets it
     int n_targets;
     char **operands; // room for `most`, to be pointed into argv; NULL: none, stop at the first
     int most, n;     // n: operands found
+    // An option that is there is refused with another value, unless it joins its values or is a
+    // flag: of --quick --no-quick the last counts. NULL: the last counts of all.
+    struct param_given *given;
     // NULL, or offered each --option that no table has; value: after '=' or NULL. Returns 1 taken,
     // 0 unknown, -1 error.
     int (*other)(void *context, const char *option, const char *value, struct err *err);

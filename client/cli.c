@@ -101,7 +101,7 @@ static void settle_at_once(struct cli *c)
 enum { OPTIONS_BYTES = 8192 }; // a file's name may have 4095 bytes
 
 static int run_command(struct cli *c, const struct command *k, int argc, char **argv,
-                       struct err *err)
+                       const struct param_given *before, struct err *err)
 {
     static _Alignas(16) char options[OPTIONS_BYTES];
     static struct spec spec;
@@ -109,7 +109,8 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
     // Settings of files are taken back by an empty option. Nothing else is: --node=$UNSET must not
     // mean all nodes.
     struct param_target targets[5] = {{&cli_options, c}};
-    struct param_args args = {.targets = targets, .n_targets = 1};
+    struct param_given given = *before;
+    struct param_args args = {.targets = targets, .n_targets = 1, .given = &given};
     CLEANUP_MEM char **operands = calloc((size_t)argc + 1, sizeof *operands);
     if (!operands)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the command line");
@@ -155,6 +156,7 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
     if (has_spec && spec.quick) { // its values first, so that what is given holds
         spec_init(&spec, (enum benchmark_id)spec.benchmark);
         spec_quick(&spec);
+        given = *before;
         if (parse_options(&args, argc, argv, 0, err) < 0)
             return -1;
     }
@@ -175,10 +177,11 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
 }
 
 // Options before the command's name: "numaprobe -o json runs". Index of the command, or -1.
-static int command_index(struct cli *c, int argc, char **argv, struct err *err)
+static int command_index(struct cli *c, int argc, char **argv, struct param_given *given,
+                         struct err *err)
 {
     const struct param_target target = {&cli_options, c};
-    struct param_args args = {.targets = &target, .n_targets = 1};
+    struct param_args args = {.targets = &target, .n_targets = 1, .given = given};
     int at = parse_options(&args, argc, argv, 1, err);
     if (at < 0 || at >= argc || argv[at][0] != '-' || !argv[at][1])
         return at;
@@ -265,7 +268,8 @@ int cli_main(int argc, char **argv)
         return flush_output(cmd_help(&c, &(struct invocation){.table = commands}, &err), false);
     if (argc > 1 && strcmp(argv[1], "--version") == 0)
         return flush_output(cmd_version(&c, &(struct invocation){.table = commands}, &err), false);
-    int at = command_index(&c, argc, argv, &err);
+    struct param_given given = {0};
+    int at = command_index(&c, argc, argv, &given, &err);
     if (at < 0)
         return report_failure(&c, plugin, &err);
     if (at >= argc) {
@@ -277,7 +281,7 @@ int cli_main(int argc, char **argv)
     const struct command *k = command_find(commands, argv + at, argc - at, &used, &err);
     if (!k)
         return problem_report(NULL, &err);
-    int status = run_command(&c, k, argc - at - used, argv + at + used, &err);
+    int status = run_command(&c, k, argc - at - used, argv + at + used, &given, &err);
     if (status < 0)
         status = report_failure(&c, k->plugin, &err);
     return flush_output(status, k->plugin);

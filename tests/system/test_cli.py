@@ -50,6 +50,19 @@ def test_an_empty_option_does_not_mean_all(args):
     assert done.returncode == (3 if plugin else 2) and f"{option} must not be empty" in (done.stdout if plugin else done.stderr)
 
 
+@pytest.mark.parametrize("args, said", [
+    (["run", "c2c", "--pairs=0-1", "--pairs=0-2"], "--pairs: is given twice, with 0-1 and 0-2: give it once"),
+    (["run", "--quick", "--visits=2", "--visits", "3"], "--visits: is given twice, with 2 and 3: give it once"),
+    (["-o", "json", "runs", "-ocsv"], "--output: is given twice, with json and csv: give it once"),
+    (["runs", "--limit=5", "--limit=6"], "--limit: is given twice, with 5 and 6: give it once")])
+def test_an_option_given_twice_is_refused(args, said):
+    """Before the command or behind it. The same value again contradicts nothing."""
+    done = run(*args)
+    assert done.returncode == 2 and said in done.stderr and not done.stdout, done
+    again = run("-o", "json", "completion", "bash", "-o", "json")
+    assert again.returncode == 0, again
+
+
 @pytest.mark.parametrize("args, said", [(["history", ""], "the metric is empty"), (["backup", ""], "the name of the file is empty"),
                                         (["import", ""], "the name of the file is empty")])
 def test_an_empty_word_is_named(url, args, said):

@@ -292,6 +292,17 @@ static void letters(void)
     CHECK(parse_words("-w1234 -w5678", t, &a, &err) < 0 && str_starts(err.text, "--set: "),
           "both together are too long: %s", err.text);
     CHECK(parse_words("-oa -ob", t, &a, &err) == 0 && !strcmp(t[1].name, "b"), "the last counts");
+    struct param_given given = {0};
+    a.given = &given;
+    CHECK(parse_words("-oa --output=b", t, &a, &err) < 0 && err.code == ERR_USAGE &&
+              !strcmp(err.member, "output") &&
+              !strcmp(err.text, "--output: is given twice, with a and b: give it once"),
+          "unless it matters: %s", err.text);
+    given.n = 0;
+    CHECK(parse_words("-oa one --output=a --loud --no-loud -wa -wb", t, &a, &err) == 0 &&
+              !strcmp(t[1].name, "a,b") && !t[1].flag,
+          "the same again is no contradiction, flags and lists are none: %s", t[1].name);
+    a.given = NULL;
     CHECK(parse_words("-x", t, &a, &err) < 0 && err.code == ERR_USAGE &&
               !strcmp(err.text, "unknown option -x (see --help)"),
           "an unknown letter is named: %s", err.text);
