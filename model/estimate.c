@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speeds are assumed, because an estimate comes before the first measurement. Only what a load of
-// memory takes is known where a run of `hierarchy` is stored. The speeds of memory are of servers
-// of 2019 to 2025. Those of the kernel, of messages and of launchers were measured on two cores of
-// a virtual machine (tests/perf/estimates.py). Latency grows, and bandwidth falls, with the
-// distance that the firmware states (SLIT): 17 to 32 instead of 10 give 240 to 450 ns and 26 to 14
-// GB/s. All else follows from the request and from the constants of the methods (model/method.h),
-// loop by loop. The functions stand in the order: parts, benchmarks, the whole.
+// Speeds are assumed, because an estimate comes before the first measurement. Those of
+// model/speed.h are known where runs that measured them are stored. The speeds of memory are of
+// servers of 2019 to 2025. Those of the kernel, of messages and of launchers were measured on two
+// cores of a virtual machine (tests/perf/estimates.py). Latency grows, and bandwidth falls, with
+// the distance that the firmware states (SLIT): 17 to 32 instead of 10 give 240 to 450 ns and 26 to
+// 14 GB/s. All else follows from the request and from the constants of the methods
+// (model/method.h), loop by loop. The functions stand in the order: parts, benchmarks, the whole.
 #include "model/estimate.h"
 
 #include <math.h>
@@ -43,7 +43,8 @@ static const double BASE_BYTES_S = 1.8e9;      // in pages of 4 KiB: 2.3 us each
 static const double MOVED_BYTES_S = 1.2e9;     // from node to node
 static const double COLLAPSED_BYTES_S = 2.2e9; // from base pages to a huge one: 1 ms each
 static const double VERIFY_BYTES_S = 25e9;     // where each page is
-static const double VERIFY_S = 1.5e-3;         // and what the kernel lists of the process
+static const double VERIFY_S = 1.1e-3;         // and what the kernel lists of the process
+static const double VERIFY_MPI_S = 3.4e-3;     // which has more to list with MPI's libraries
 
 // Meetings: 5 us of two ranks, 1 ms of 192.
 static const double MEET_S = 5e-6;
@@ -64,7 +65,7 @@ static const double MESSAGE_S = 0.5e-6, MESSAGE_BYTES_S = 2.5e9, PATTERN_BYTES_S
 // A load from the memory that the ranks use.
 static double load_s(const struct workload *w)
 {
-    return (w->load_s > 0 ? w->load_s : LOCAL_S) * w->far;
+    return LOCAL_S * speed_factor(w->speeds, SPEED_LOAD) * w->far;
 }
 
 static double latency_of(double bytes, const struct workload *w)
@@ -96,16 +97,32 @@ static double touch_s(double bytes, double n, double rate, double far)
     return n * bytes / fmin(n * rate, NODE_BYTES_S) * far;
 }
 
-static double verify_s(double bytes)
+// What the kernel takes for its own work, by what it took for pages.
+static double kernel_factor(const struct workload *w)
 {
-    return VERIFY_S + bytes / VERIFY_BYTES_S;
+    return speed_factor(w->speeds, SPEED_BASE_PAGE);
+}
+
+static double base_bytes_s(const struct workload *w)
+{
+    return BASE_BYTES_S / kernel_factor(w);
+}
+
+static double huge_bytes_s(const struct workload *w)
+{
+    return HUGE_BYTES_S / speed_factor(w->speeds, SPEED_HUGE_PAGE);
+}
+
+static double verify_s(const struct workload *w, double bytes)
+{
+    return kernel_factor(w) * ((w->processes ? VERIFY_S : VERIFY_MPI_S) + bytes / VERIFY_BYTES_S);
 }
 
 // Memory made, verified, and verified again after measuring.
 static double arena_s(const struct spec *s, const struct workload *w, double bytes, double n)
 {
-    double rate = s->pages == PAGES_4K ? BASE_BYTES_S : HUGE_BYTES_S;
-    return touch_s(bytes, n, rate, w->far) + 2 * verify_s(bytes);
+    double rate = s->pages == PAGES_4K ? base_bytes_s(w) : huge_bytes_s(w);
+    return touch_s(bytes, n, rate, w->far) + 2 * verify_s(w, bytes);
 }
 
 static double build_s(double bytes, double n, double far)
@@ -205,11 +222,11 @@ static double estimate_firsttouch(const struct spec *s, const struct workload *w
 {
     enum { ACCESSES = 3 };
     double bytes = estimate_size(s, w), visits = (double)s->visits;
-    double made = touch_s(bytes, w->per_node, BASE_BYTES_S, 1),
+    double made = touch_s(bytes, w->per_node, base_bytes_s(w), 1),
            hop = latency_of(bytes, w) / OVERLAP;
     double warm = fmax(bytes / (double)w->line * load_s(w) / OVERLAP, WARM_NS / 1e9);
     double visit = warm + CLOCK_S + samples_s(s, hop);
-    return made * turns(w) + 2 * verify_s(bytes) +
+    return made * turns(w) + 2 * verify_s(w, bytes) +
            ACCESSES * visits * (visit * turns(w) + 4 * meet_s(w));
 }
 
@@ -334,9 +351,11 @@ static double estimate_bandwidth(const struct spec *s, const struct workload *w)
 
 // A visit of a size: samples as bench/benchmarks/pingpong.c chooses them, and twice a message whose
 // bytes are compared on both sides.
-static double message_s(const struct spec *s, double bytes)
+static double message_s(const struct spec *s, const struct workload *w, double bytes)
 {
-    double trip = 2 * (MESSAGE_S + bytes / MESSAGE_BYTES_S), visits = (double)s->visits;
+    double once = MESSAGE_S * speed_factor(w->speeds, SPEED_MESSAGE),
+           each = speed_factor(w->speeds, SPEED_MESSAGE_BYTE) / MESSAGE_BYTES_S;
+    double trip = 2 * (once + bytes * each), visits = (double)s->visits;
     double batch = fmin(fmax(1, floor(BATCH_NS / 1e9 / trip)), BATCH_MOST);
     double most = bytes > 0 ? TRIPS_BYTES / bytes : (double)s->repetitions;
     double n = fmax(fmin((double)s->repetitions, most), TRIPS_LEAST);
@@ -381,10 +400,10 @@ static double pair_turns(const struct spec *s, const struct workload *w)
 static double estimate_pingpong(const struct spec *s, const struct workload *w)
 {
     bool all = strcmp(s->pairs, "all") == 0;
-    double most = (double)s->message_max, visit = message_s(s, 0) + TURN_S;
+    double most = (double)s->message_max, visit = message_s(s, w, 0) + TURN_S;
     for (double size = all ? fmin(PEAK_FROM, most) : 1; size >= 1 && size <= most;
          size *= all ? 4 : 2)
-        visit += message_s(s, size) + (all ? 0 : TURN_S); // of all pairs one turn has all sizes
+        visit += message_s(s, w, size) + (all ? 0 : TURN_S); // of all pairs one turn has all sizes
     return pair_turns(s, w) * visit;
 }
 
@@ -456,15 +475,15 @@ static double estimate_loaded(const struct spec *s, const struct workload *w)
 static double page_pass_s(const struct spec *s, const struct workload *w, double bytes, double n,
                           bool huge)
 {
-    double base = touch_s(bytes, n, BASE_BYTES_S, w->far),
-           made = touch_s(bytes, n, HUGE_BYTES_S, w->far);
+    double base = touch_s(bytes, n, base_bytes_s(w), w->far),
+           made = touch_s(bytes, n, huge_bytes_s(w), w->far);
     double act = huge ? made : base;
     if (s->cost == COST_MIGRATE)
-        act = base + touch_s(bytes, n, MOVED_BYTES_S, w->far);
+        act = base + touch_s(bytes, n, MOVED_BYTES_S / kernel_factor(w), w->far);
     else if (s->cost == COST_COLLAPSE)
-        act = base + touch_s(bytes, n, COLLAPSED_BYTES_S, w->far);
+        act = base + touch_s(bytes, n, COLLAPSED_BYTES_S / kernel_factor(w), w->far);
     bool by_page = !huge && s->cost != COST_COLLAPSE; // given back
-    return act + 2 * verify_s(bytes) + (by_page ? base / 10 : 0);
+    return act + 2 * verify_s(w, bytes) + (by_page ? base / 10 : 0);
 }
 
 static double estimate_pagefault(const struct spec *s, const struct workload *w)
@@ -532,8 +551,8 @@ static double estimate_hierarchy(const struct spec *s, const struct workload *w)
                                        warm_links(w, usual / line) * load_s(w) / OVERLAP);
     for (int part = PART_CURVE; part <= PART_HUGE_PAGES; part++)
         visit += hierarchy_part_s(s, w, &c, (enum hierarchy_part)part);
-    double made = arena_s(s, w, bytes, 1) + arena_s(s, w, bytes / 4, 1) + bytes / 4 / BASE_BYTES_S +
-                  (w->targets - 1) * arena_s(s, w, usual, 1);
+    double made = arena_s(s, w, bytes, 1) + arena_s(s, w, bytes / 4, 1) +
+                  bytes / 4 / base_bytes_s(w) + (w->targets - 1) * arena_s(s, w, usual, 1);
     return w->ranks * (made + (double)s->visits * visit);
 }
 
@@ -568,7 +587,7 @@ static double estimate_start_s(const struct workload *w)
 {
     double once = w->processes ? START_PROCESSES_S : START_MPI_S;
     double each = (w->processes ? RANK_PROCESSES_S : RANK_MPI_S) / w->cpus;
-    return once + w->ranks * fmax(each, w->processes ? 0 : RANK_LEAST_S);
+    return kernel_factor(w) * (once + w->ranks * fmax(each, w->processes ? 0 : RANK_LEAST_S));
 }
 
 double estimate_s(const struct spec *s, const struct workload *w)
@@ -578,6 +597,12 @@ double estimate_s(const struct spec *s, const struct workload *w)
         BENCHMARK_LIST(ESTIMATE_OF)};
 #undef ESTIMATE_OF
     return estimate_start_s(w) + estimates[s->benchmark](s, w);
+}
+
+double estimate_free_s(double limit_s, int ranks)
+{
+    static const double free_s = 1, share = 0.02, rank_s = 0.02, most = 0.25;
+    return fmin(free_s + share * limit_s + rank_s * ranks, most * limit_s);
 }
 
 // What deviates in a scan is confirmed by as many repetitions at most, longer ones.

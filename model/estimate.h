@@ -11,3 +11,6 @@ double estimate_s(const struct spec *s, const struct workload *w);
 // The same with all that a run may do besides, where it finds something: at least estimate_s(),
 // unless the budget is less.
 double estimate_most_s(const struct spec *s, const struct workload *w);
+// Of a time limit so many seconds are left free, for starting `ranks` and ending them. Measuring
+// ends before them (bench/session/time_limit.c), and a run that would need them is refused.
+double estimate_free_s(double limit_s, int ranks);

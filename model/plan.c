@@ -74,7 +74,8 @@ void plan_write_json(const struct plan *p, struct jsonw *w, const char *key)
     jsonw_i64(w, "found_cache_bytes", p->found_bytes);
     jsonw_fixed(w, "estimate_s", p->estimate_s, 3);
     jsonw_fixed(w, "estimate_most_s", p->estimate_most_s, 3);
-    plan_write_run(w, "estimate_from", p->estimate_run);
+    plan_write_run(w, "estimate_from", p->speeds[SPEED_LOAD].run);
+    speeds_write_json(p->speeds, p->benchmark, w, "estimate_speeds");
     jsonw_i64(w, "timeout_s", p->timeout_s);
     jsonw_array(w, "shortened");
     for (int i = 0; i < p->n_shortened; i++) {

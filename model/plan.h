@@ -6,6 +6,7 @@
 
 #include "base/jsonw.h"
 #include "model/spec.h"
+#include "model/speed.h"
 
 struct plan_rank {
     int cpu;      // OS index
@@ -40,8 +41,9 @@ struct plan {
     int64_t found_bytes;         // of the cache that it found beyond the kernel's; 0: none
     double estimate_s;           // of the run, see model/estimate.h
     double estimate_most_s;      // if it finds something that it then measures longer
-    int64_t estimate_run;        // of `hierarchy`, whose memory latency it counts with; 0: assumed
-    int64_t timeout_s;           // time limit of the run
+    struct found_speed speeds[SPEEDS]; // that it counts with instead of assumed ones
+    enum benchmark_id benchmark;       // planned
+    int64_t timeout_s;                 // time limit of the run
     int n_shortened;
     struct plan_shortened shortened[PLAN_SHORTENED_MAX]; // see model/budget.h
     int n_notes;
@@ -56,6 +58,7 @@ int plan_rank_node(const struct plan *p, int rank);      // -1: no node, or seve
 //  "launcher":"mpi","bytes_per_rank":…,"bytes_per_target":…,"targets_at_once":1,
 //  "bytes_per_loader":…,"reserved_page_bytes":0,
 //  "sizes_from":12,"found_cache_bytes":0,"estimate_s":25.3,"estimate_most_s":25.3,
-//  "estimate_from":12,"timeout_s":900,
+//  "estimate_from":12,"estimate_speeds":[{"speed":"base_page","benchmark":"pagefault","run":7,
+//  "times":1.45}],"timeout_s":900,
 //  "shortened":[{"name":"visits","from":8,"to":4}],"notes":[…]}
 void plan_write_json(const struct plan *p, struct jsonw *w, const char *key);

@@ -62,10 +62,24 @@ struct topo_claim {
 
 // What a stored run of `hierarchy` found on this machine (core/results/found_memory.h).
 struct found_memory {
-    int64_t run;    // its number; 0: there is none
-    int64_t found;  // bytes: the largest cache of its curve; 0: none
-    int64_t bytes;  // of a cache beyond those that the kernel lists; 0: there is none
-    double load_ns; // what a load of memory takes on the node where it is fastest; 0: not known
+    int64_t run;   // its number; 0: there is none
+    int64_t found; // bytes: the largest cache of its curve; 0: none
+    int64_t bytes; // of a cache beyond those that the kernel lists; 0: there is none
+};
+
+// Speeds that stored runs measured, in place of assumed ones (model/speed.h).
+enum speed {
+    SPEED_LOAD,         // a load from local memory
+    SPEED_BASE_PAGE,    // the first touch of a page of 4 KiB
+    SPEED_HUGE_PAGE,    // of one of 2 MiB
+    SPEED_MESSAGE,      // half of a round trip of an empty message
+    SPEED_MESSAGE_BYTE, // what each byte of a message adds to that
+    SPEEDS
+};
+
+struct found_speed {
+    int64_t run;  // 0: none, the speed is assumed
+    double times; // something takes so many times as long as is assumed; 0 without a run
 };
 
 struct topology {
@@ -83,8 +97,9 @@ struct topology {
     int weights[TOPOLOGY_WEIGHTS]; // of nodes, in weighted interleave; all 0: the kernel has none
     bool this_system;              // false: from an XML file, a synthetic text or a recorded /sys
     char cpu_model[96];
-    char source[24];           // "linux", "xml", "synthetic", "recorded", "stored"
-    struct found_memory found; // measured, not read: in no document
+    char source[24];                   // "linux", "xml", "synthetic", "recorded", "stored"
+    struct found_memory found;         // measured, not read: in no document
+    struct found_speed speeds[SPEEDS]; // likewise (core/results/found_speeds.h)
 };
 
 void topology_fini(struct topology *t);

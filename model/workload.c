@@ -3,6 +3,7 @@
 #include "model/workload.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "model/scan.h"
@@ -216,7 +217,6 @@ int workload_make(struct workload *w, const struct spec *s, const struct plan *p
         .targets = p->n_targets,
         .caches = workload_caches(p, t, err),
         .far = mean_far(p, t),
-        .load_s = t->found.load_ns / 1e9,
         .line = t->line_bytes > 0 ? (uint64_t)t->line_bytes : LINE_USUAL,
         .processes = p->processes,
     };
@@ -225,6 +225,7 @@ int workload_make(struct workload *w, const struct spec *s, const struct plan *p
     for (int i = 0; i < made.ranks; i++)
         made.llc = rank_cache_bytes(&made.caches[i]) > made.llc ? rank_cache_bytes(&made.caches[i])
                                                                 : made.llc;
+    memcpy(made.speeds, t->speeds, sizeof made.speeds);
     workload_choice(&made, s);
     made.scan_bytes = workload_scan_bytes(&made, s);
     *w = made;

@@ -19,13 +19,13 @@ struct workload {
     double far;          // mean distance from the ranks to the memory they use, 1: local
     double share_of_cpu; // pairs of ranks on one CPU, 0…1
     double share_of_far; // pairs of ranks in different last-level caches, 0…1
-    double load_s;       // of local memory, as a run measured it; 0: not known
-    uint64_t llc, line;  // bytes: the largest last-level cache of a rank, a line
-    struct rank_cache *caches; // [ranks]; owned
-    int n_teams;               // of the benchmark bandwidth; others: 0
-    struct stream_team *teams; // owned
-    uint64_t scan_bytes;       // that the benchmark scan chases through, of a rank; others: 0
-    bool processes;            // as plan's
+    struct found_speed speeds[SPEEDS]; // as runs measured them
+    uint64_t llc, line;                // bytes: the largest last-level cache of a rank, a line
+    struct rank_cache *caches;         // [ranks]; owned
+    int n_teams;                       // of the benchmark bandwidth; others: 0
+    struct stream_team *teams;         // owned
+    uint64_t scan_bytes; // that the benchmark scan chases through, of a rank; others: 0
+    bool processes;      // as plan's
 };
 
 // The caches of the ranks' CPUs; owned. NULL on failure.

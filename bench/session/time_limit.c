@@ -4,24 +4,24 @@
 
 #include <math.h>
 
-// Left free of a time limit, at the end of which the run is killed: for starting the ranks, which
-// the launcher did before, and for ending them.
-static const double FREE_S = 1, FREE_SHARE = 0.02, FREE_RANK_S = 0.02, FREE_MOST = 0.25;
-// Of a budget: what ranks took to start. It may be passed by a step.
+#include "model/estimate.h"
+
+// Left free of a budget: what ranks took to start, at most a share of it. It may be passed by a
+// step, while a run is killed at its time limit (estimate_free_s()).
+static const double FREE_MOST = 0.25;
 static const double START_S = 0.2, START_RANK_S = 0.01;
 
 static uint64_t limit_end(uint64_t started_ns, double limit_s, double keep_s)
 {
-    return limit_s > 0
-               ? started_ns + (uint64_t)(1e9 * (limit_s - fmin(keep_s, FREE_MOST * limit_s)))
-               : 0;
+    return limit_s > 0 ? started_ns + (uint64_t)(1e9 * (limit_s - keep_s)) : 0;
 }
 
 void time_limit_set(struct time_limit *t, uint64_t started_ns, double limit_s, double budget_s,
                     int ranks)
 {
-    t->end_ns = limit_end(started_ns, limit_s, FREE_S + FREE_SHARE * limit_s + FREE_RANK_S * ranks);
-    t->budget_ns = limit_end(started_ns, budget_s, START_S + START_RANK_S * ranks);
+    t->end_ns = limit_end(started_ns, limit_s, estimate_free_s(limit_s, ranks));
+    t->budget_ns =
+        limit_end(started_ns, budget_s, fmin(START_S + START_RANK_S * ranks, FREE_MOST * budget_s));
     time_limit_begin(t, started_ns);
 }
 

@@ -512,7 +512,8 @@ static void planner_take_found(struct plan *p, const struct spec *s, const struc
 {
     bool by_size = strcmp(s->size, "auto") == 0 || s->benchmark == BENCHMARK_SCAN;
     const struct found_memory *f = &t->found;
-    p->estimate_run = f->load_ns > 0 ? f->run : 0;
+    memcpy(p->speeds, t->speeds, sizeof p->speeds);
+    p->benchmark = (enum benchmark_id)s->benchmark;
     int64_t listed = topology_llc_bytes(t) >> 20;
     if (!f->found || s->benchmark == BENCHMARK_HIERARCHY || (!by_size && !f->bytes))
         return;

@@ -2,8 +2,6 @@
 // On base pages the curve has steps of page walks, which look like caches: such a run is not used.
 #include "core/results/found_memory.h"
 
-#include <math.h>
-
 #include "analysis/stats/hierarchy.h"
 #include "base/cleanup.h"
 #include "core/results/stored_run.h"
@@ -29,8 +27,7 @@ static int found_memory_read(struct found_memory *out, struct store *s, int64_t 
     bool usable = found_memory_usable(&r);
     *out = (struct found_memory){.run = id,
                                  .found = usable ? hierarchy_cache_bytes(&h, listed) : 0,
-                                 .bytes = usable ? hierarchy_beyond_bytes(&h, listed) : 0,
-                                 .load_ns = usable && isfinite(h.memory_ns) ? h.memory_ns : 0};
+                                 .bytes = usable ? hierarchy_beyond_bytes(&h, listed) : 0};
     return 0;
 }
 

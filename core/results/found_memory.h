@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Caches and memory as they were measured: the newest stored run of `hierarchy` on this machine
-// says whether there is a cache beyond those that the kernel lists, and what a load of memory
-// takes. Sizes and time estimates of other runs follow from it.
+// Caches as they were measured: the newest stored run of `hierarchy` on this machine says whether
+// there is a cache beyond those that the kernel lists. Sizes of other runs follow from it.
 #pragma once
 #include "core/node/machine.h"
 #include "core/store/store.h"

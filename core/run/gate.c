@@ -141,12 +141,15 @@ static int64_t time_limit_of(const struct spec *s, double estimate)
 // What would be ended at its time limit is refused before it starts.
 static int check_time(const struct plan *p, struct err *err)
 {
-    if (p->estimate_s <= (double)p->timeout_s)
+    double unused = estimate_free_s((double)p->timeout_s, p->n_ranks);
+    int digits = p->estimate_s < 10;
+    if (p->estimate_s + unused <= (double)p->timeout_s)
         return 0;
     return err_set(err, ERR_INVALID, "timeout_s",
-                   "is %" PRId64 " s, but the run takes about %.0f s: raise it, give a "
-                   "budget, or measure less (quick, fewer ranks, sizes or targets)",
-                   p->timeout_s, ceil(p->estimate_s));
+                   "is %" PRId64 " s, but the run takes about %.*f s, and %.2g s of the limit are "
+                   "kept for starting and ending it: raise it, give a budget, or measure less "
+                   "(quick, fewer ranks, sizes or targets)",
+                   p->timeout_s, digits, digits ? p->estimate_s : ceil(p->estimate_s), unused);
 }
 
 static int gate_estimate(const struct spec *s, struct plan *p, struct workload *w, struct err *err)

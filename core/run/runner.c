@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "core/admission/monitor.h"
 #include "core/results/found_memory.h"
+#include "core/results/found_speeds.h"
 #include "core/run/begin.h"
 #include "core/run/events.h"
 #include "core/run/fill.h"
@@ -93,8 +94,10 @@ int runner_look_at_machine(struct runner *r, struct err *err)
 // What a plan is made from.
 static int runner_look_before_plan(struct runner *r, struct err *err)
 {
-    return runner_look_at_machine(r, err) < 0 ? -1
-                                              : found_memory_look(r->gate.machine, r->store, err);
+    struct machine *m = r->gate.machine;
+    return runner_look_at_machine(r, err) < 0 || found_memory_look(m, r->store, err) < 0
+               ? -1
+               : found_speeds_look(m, r->store, err);
 }
 
 // --- finishing

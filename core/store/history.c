@@ -156,6 +156,21 @@ int store_run_newest_like(struct store *s, const char *node, enum benchmark_id b
                : one_number(q, id, err);
 }
 
+int store_metric_newest_like(struct store *s, const struct metric_wanted *w, int64_t *run,
+                             double *value, struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_METRIC_LIKE];
+    const struct benchmark *b = &benchmarks[w->benchmark];
+    // instr() finds an empty text everywhere.
+    const char *without = *w->without ? w->without : "\n";
+    if (sq_bind(q, err, "ttttttti", w->node, b->name, w->class_hash, w->config_hash, b->method,
+                w->metric, without, (int64_t)METRIC_LIKE_RUNS) < 0)
+        return -1;
+    int row = one_number(q, run, err);
+    *value = row > 0 ? from_milli(q, 1) : 0;
+    return row;
+}
+
 int store_newest_values(struct store *s, const char *node, int limit,
                         void (*fn)(void *ctx, const struct newest_value *v), void *ctx,
                         struct err *err)

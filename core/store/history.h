@@ -51,6 +51,21 @@ int store_run_latest(struct store *s, const char *node, int64_t *id, struct err 
 int store_run_newest_like(struct store *s, const char *node, enum benchmark_id benchmark,
                           const char *class_hash, int64_t *id, struct err *err);
 
+struct metric_wanted { // borrowed
+    const char *node;
+    enum benchmark_id benchmark;
+    const char *class_hash, *config_hash; // of the run's fingerprint
+    const char *metric;
+    const char *without; // no part of the variant; "": any variant
+};
+// The value in the newest of such runs that was measured here, by the method of today, and has
+// neither a time limit that left something out nor a disturbance among its conditions. Those with
+// few samples come last. It is looked for in the newest METRIC_LIKE_RUNS that succeeded: 1 found, 0
+// none, -1.
+enum { METRIC_LIKE_RUNS = 16 };
+int store_metric_newest_like(struct store *s, const struct metric_wanted *w, int64_t *run,
+                             double *value, struct err *err);
+
 struct newest_value { // borrowed, for the length of a call
     int64_t series;
     const char *metric, *variant, *unit;

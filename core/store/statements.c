@@ -103,6 +103,20 @@ static const char *const sql[STORE_QUERIES] = {
         "SELECT id FROM run INDEXED BY run_node_benchmark_state WHERE node = ?1 AND benchmark = ?2 "
         "AND state = 'succeeded' AND source = 'measured' AND class_hash = ?3 "
         "AND method = ?4 ORDER BY id DESC LIMIT 1",
+    // Conditions of a run whose values are of a part of it, or of a disturbed node. Among the
+    // newest runs of the benchmark, so that runs of another set-up cost no more.
+    [Q_METRIC_LIKE] =
+        "SELECT r.id,m.value_milli FROM (SELECT id,class_hash,config_hash,method,conditions,source "
+        "FROM run INDEXED BY run_node_benchmark_state WHERE node = ?1 AND benchmark = ?2 "
+        "AND state = 'succeeded' ORDER BY id DESC LIMIT ?8) AS r "
+        "CROSS JOIN metric AS m INDEXED BY metric_run ON m.run_id = r.id "
+        "CROSS JOIN series AS s ON s.id = m.series "
+        "WHERE r.class_hash = ?3 AND r.config_hash = ?4 AND r.method = ?5 "
+        "AND r.source = 'measured' AND s.metric = ?6 AND instr(s.variant,?7) = 0 "
+        "AND instr(coalesce(r.conditions,''),'\"kind\":\"time_limit\"') = 0 "
+        "AND instr(coalesce(r.conditions,''),'\"kind\":\"disturbed\"') = 0 "
+        "ORDER BY instr(coalesce(r.conditions,''),'\"kind\":\"few_samples\"') > 0, r.id DESC "
+        "LIMIT 1",
     [Q_NEWEST_VALUES] =
         "SELECT s.id,s.metric,s.variant,s.unit,m.run_id,m.measured_ms,m.value_milli "
         "FROM series AS s INDEXED BY series_newest "

@@ -369,7 +369,7 @@ def test_sizes_follow_from_a_run_of_hierarchy(make_daemon):
         pytest.skip("the kernel gave no huge pages")
     dry = daemon.post("/v1/runs?dry_run=true", {"benchmark": "matrix"}).json
     plan = dry["plan"]
-    assert plan["sizes_from"] == plan["estimate_from"] == run["id"], plan
+    assert plan["sizes_from"] == run["id"], plan
     assert [n for n in plan["notes"] if n.startswith(f"sizes from run {run['id']} (hierarchy): it found ")], plan
     if cache > llc:
         found = plan["found_cache_bytes"]
@@ -379,6 +379,39 @@ def test_sizes_follow_from_a_run_of_hierarchy(make_daemon):
     assert small["state"] == "succeeded" and small["plan"]["found_cache_bytes"] == plan["found_cache_bytes"], small
     assert daemon.request("DELETE", f"/v1/runs/{run['id']}").status in (200, 204)
     assert daemon.post("/v1/runs?dry_run=true", {"benchmark": "matrix"}).json["plan"] == before
+
+
+def test_an_estimate_counts_with_what_pages_cost_here(make_daemon):
+    """The plan says by which run, and by how much, which is bounded; a run that was disturbed is no such run."""
+    daemon = make_daemon()
+
+    def plan(benchmark):
+        ranks = 1 if benchmark == "pagefault" else 2  # of many the bandwidth of memory is the limit
+        return daemon.post("/v1/runs?dry_run=true", {"benchmark": benchmark, "ranks": ranks}).json["plan"]
+
+    def change(sql):
+        with sqlite3.connect(daemon.home / "state" / "numaprobe.db") as db:
+            assert db.execute(sql, (run["id"],)).rowcount > 0, sql
+        db.close()
+        return plan("pagefault")
+
+    before, other = plan("pagefault"), plan("c2c")
+    assert before["estimate_speeds"] == [] and before["estimate_from"] is None, before
+    run = daemon.run(benchmark="pagefault", size="4M", quick=True, launcher="processes")
+    assert run["state"] == "succeeded", run
+    change("UPDATE run SET conditions = '[]' WHERE id = ?")
+    slow = change("UPDATE metric SET value_milli = 4552000 WHERE run_id = ?")
+    assert {s["speed"]: s for s in slow["estimate_speeds"]}["base_page"] == {
+        "speed": "base_page", "benchmark": "pagefault", "run": run["id"], "times": 2}, slow
+    assert 1.5 * before["estimate_s"] < slow["estimate_s"] < 2.1 * before["estimate_s"], (before, slow)
+    assert plan("c2c")["estimate_s"] > other["estimate_s"], "starting ranks is the kernel's work too"
+    bounded = change("UPDATE metric SET value_milli = 4552000000 WHERE run_id = ?")
+    assert {s["times"] for s in bounded["estimate_speeds"]} == {4} and bounded["estimate_s"] < 4.1 * before["estimate_s"], bounded
+    cut = change("""UPDATE run SET conditions = '[{"kind":"time_limit","severity":"warning"}]' WHERE id = ?""")
+    assert cut == before, (before, cut)
+    change("UPDATE run SET conditions = NULL WHERE id = ?")
+    fresh = change("UPDATE run SET config_hash = (SELECT hash FROM fingerprint WHERE kind = 'class') WHERE id = ?")
+    assert fresh == before, "a node that was set up otherwise keeps the assumed speeds"
 
 
 @contextlib.contextmanager

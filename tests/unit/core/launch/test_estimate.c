@@ -357,18 +357,49 @@ static void all_workloads(void)
 }
 
 // The largest recorded machine by nodes: 576 cells.
-// What a run of hierarchy measured stands for what is assumed, in what waits for memory.
-static void measured_memory(void)
+// What a run measured stands for what is assumed, in what takes longer by it, and in nothing else.
+static void measured_speeds(void)
 {
-    static const char chase[] = "{\"benchmark\":\"hierarchy\"}",
-                      stream[] = "{\"benchmark\":\"bandwidth\"}";
-    struct topology t CLEANUP(topology_fini) = synthetic(two_nodes);
-    double assumed = seconds(&t, chase), moved = seconds(&t, stream);
-    t.found = (struct found_memory){.run = 1, .load_ns = 140};
-    CHECK(seconds(&t, chase) == assumed, "as it was assumed");
-    t.found.load_ns = 280;
-    CHECK(seconds(&t, chase) > 1.2 * assumed && seconds(&t, stream) == moved,
-          "memory of twice the latency: %.1f s instead of %.1f", seconds(&t, chase), assumed);
+    static const struct {
+        enum speed speed;
+        const char *longer, *same;
+        double by; // at least, where the speed is halved
+    } all[] = {
+        {SPEED_LOAD, "{\"benchmark\":\"hierarchy\"}", "{\"benchmark\":\"bandwidth\"}", 1.2},
+        {SPEED_BASE_PAGE, "{\"benchmark\":\"pagefault\",\"cost\":\"migrate\"}",
+         "{\"benchmark\":\"none\"}", 1.9},
+        {SPEED_HUGE_PAGE, "{\"benchmark\":\"pagefault\"}", "{\"benchmark\":\"pingpong\"}", 1.05},
+        {SPEED_MESSAGE, "{\"benchmark\":\"pingpong\",\"message_max\":0,\"repetitions\":1000000}",
+         "{\"benchmark\":\"pagefault\"}", 1.2},
+        {SPEED_MESSAGE_BYTE, "{\"benchmark\":\"pingpong\"}", "{\"benchmark\":\"c2c\"}", 1.4},
+    };
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        struct topology t CLEANUP(topology_fini) = synthetic(two_nodes);
+        const char *name = speed_infos[all[i].speed].name;
+        bool has_same = !strstr(all[i].same, "none");
+        double assumed = seconds(&t, all[i].longer),
+               other = has_same ? seconds(&t, all[i].same) : 0;
+        t.speeds[all[i].speed] = (struct found_speed){.run = 1, .times = 1};
+        CHECK(seconds(&t, all[i].longer) == assumed, "%s: as it was assumed", name);
+        t.speeds[all[i].speed].times = 2;
+        CHECK(seconds(&t, all[i].longer) > all[i].by * assumed &&
+                  (!has_same || seconds(&t, all[i].same) == other),
+              "%s takes twice as long: %.2f s instead of %.2f", name, seconds(&t, all[i].longer),
+              assumed);
+    }
+}
+
+// A value is bounded, and one that is none counts for nothing.
+static void speed_bounds(void)
+{
+    CHECK(speed_times(SPEED_LOAD, 140) == 1 && speed_times(SPEED_LOAD, 280) == 2 &&
+              speed_times(SPEED_MESSAGE_BYTE, 5) == 0.5,
+          "a time and a rate");
+    CHECK(speed_times(SPEED_LOAD, 1e6) == SPEED_TIMES_MOST &&
+              speed_times(SPEED_LOAD, 1e-3) == 1 / SPEED_TIMES_MOST &&
+              speed_times(SPEED_MESSAGE_BYTE, 1e-3) == SPEED_TIMES_MOST,
+          "it moves an estimate no further than four times");
+    CHECK(speed_times(SPEED_LOAD, 0) == 0 && speed_times(SPEED_LOAD, NAN) == 0, "no value");
 }
 
 static void many_nodes(void)
@@ -386,7 +417,8 @@ int main(void)
     struct topology t CLEANUP(topology_fini) = synthetic(two_nodes);
     struct topology larger CLEANUP(topology_fini) = synthetic(twelve_nodes);
     all_workloads();
-    measured_memory();
+    measured_speeds();
+    speed_bounds();
     every_benchmark(&t, &larger);
     budgets(&t);
     budgets(&larger);

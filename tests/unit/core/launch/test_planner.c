@@ -388,11 +388,15 @@ static void found_caches(void)
     CHECK(strstr(buf_text(&json), "\"sizes_from\":12,\"found_cache_bytes\":100663296") &&
               strstr(buf_text(&json), "\"estimate_from\":null"),
           "%s", buf_text(&json));
-    t.found.load_ns = 250;
+    t.speeds[SPEED_LOAD] = (struct found_speed){.run = 13, .times = 1.5};
+    t.speeds[SPEED_MESSAGE] = (struct found_speed){.run = 14, .times = 2};
     plan_fini(&p);
     if (make(&p, &t, curve, &err) == 0)
         plan_write_json(&p, &w, NULL);
-    CHECK(strstr(buf_text(&json), "\"estimate_from\":12"), "%s", buf_text(&json));
+    CHECK(strstr(buf_text(&json),
+                 "\"estimate_from\":13,\"estimate_speeds\":[{\"speed\":\"memory_load\","
+                 "\"benchmark\":\"hierarchy\",\"run\":13,\"times\":1.5}]"),
+          "a message is of no account here: %s", buf_text(&json));
 }
 
 // Memory over several nodes: each has its part of it.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // No statement of the store looks through a large table: all that it prepares is explained, and
 // what it does for one request is counted in a database where each condition alone fits many rows.
+#include <math.h>
+
 #include "core/store/retention.h"
 #include "core/store/store.h"
 #include "tests/unit/tap.h"
@@ -40,6 +42,9 @@ static const struct exception {
     {"SELECT name, (SELECT value FROM counter WHERE counter.name = 'seq') FROM identity",
      "SCAN identity", "one row"},
     {"FROM baseline AS b", "", "100 baselines at most"},
+    {"AND state = 'succeeded' ORDER BY id DESC LIMIT ?8) AS r", "SCAN r", "16 runs at most"},
+    {"AND state = 'succeeded' ORDER BY id DESC LIMIT ?8) AS r", "USE TEMP B-TREE FOR ORDER BY",
+     "values of these"},
 };
 
 static char dir[64];
@@ -409,6 +414,65 @@ static void test_other_work(void)
     FEW(0, store_run_delete(s, 3, &err), "a run is deleted");
 }
 
+// ---- the newest value of a metric, of runs like those to come
+
+static int metric_like(const char *node, const char *class, const char *config, const char *without,
+                       int64_t *run)
+{
+    struct err err;
+    double value = 0;
+    const struct metric_wanted w = {node,   BENCHMARK_PAGEFAULT,      class,
+                                    config, "pagefault.4k.single_ns", without};
+    int found = store_metric_newest_like(s, &w, run, &value, &err);
+    return found > 0 ? (int)value : found;
+}
+
+// A run of node `q` whose page took so many ns.
+static int64_t put_fault(const char *config, const char *variant, const char *kind, double ns)
+{
+    struct err err;
+    const struct metric m = {"pagefault.4k.single_ns", "ns", ns, NAN, NAN};
+    const struct run_metrics put = {1, variant, &m, 1};
+    char sql[700];
+    snprintf(sql, sizeof sql,
+             "INSERT OR IGNORE INTO fingerprint VALUES ('h','class','{}'),('%s','config','{}');"
+             "INSERT INTO run (seq,state,benchmark,node,created_ms,started_ms,finished_ms,"
+             "measured_ms,source,spec,method,class_hash,config_hash,conditions) SELECT "
+             "1 + max(seq),'succeeded','pagefault','q',1,1,1,1,'measured','{}','%s','h','%s',"
+             "'[{\"kind\":\"%s\"}]' FROM run",
+             config, benchmarks[BENCHMARK_PAGEFAULT].method, config, kind);
+    run_sql(sql);
+    int64_t id = ask("SELECT max(id) FROM run");
+    return store_run_metrics(s, id, &put, &err) < 0 ? -1 : id;
+}
+
+static void test_metric_like(void)
+{
+    int64_t run = 0, first = put_fault("c", "", "load", 2000);
+    CHECK(metric_like("q", "h", "c", "", &run) == 2000 && run == first, "the value of a run");
+    int64_t second = put_fault("c", "size=4M", "load", 3000);
+    CHECK(metric_like("q", "h", "c", "", &run) == 3000 && run == second, "of the newest");
+    CHECK(metric_like("q", "h", "c", "size=", &run) == 2000 && run == first,
+          "whose variant is not another metric's");
+    put_fault("c", "", "time_limit", 9000);
+    put_fault("c", "", "disturbed", 9000);
+    put_fault("c", "", "few_samples", 9000);
+    CHECK(metric_like("q", "h", "c", "", &run) == 3000,
+          "a run that was cut or disturbed does not count, nor few samples beside better ones");
+    run_sql("UPDATE run SET conditions = '[{\"kind\":\"few_samples\"}]' WHERE node = 'q' AND "
+            "instr(conditions, 'load')");
+    CHECK(metric_like("q", "h", "c", "", &run) == 9000, "which do where there are no others");
+    run_sql(
+        "UPDATE run SET conditions = NULL WHERE node = 'q' AND id < (SELECT max(id) FROM run) - 2");
+    CHECK(metric_like("q", "h", "d", "", &run) == 0 && metric_like("q", "i", "c", "", &run) == 0 &&
+              metric_like("r", "h", "c", "", &run) == 0,
+          "nor one of another set-up, hardware or node");
+    for (int i = 0; i < METRIC_LIKE_RUNS; i++)
+        put_fault("d", "", "load", 4000 + i);
+    FEW(0, metric_like("q", "h", "c", "", &run), "nor one that many others followed");
+    FEW(4000 + METRIC_LIKE_RUNS - 1, metric_like("q", "h", "d", "", &run), "the newest of many");
+}
+
 // ---- series go with their last point
 
 static void test_series_go(void)
@@ -448,6 +512,7 @@ int main(void)
     sqlite3_trace_v2(s->db, SQLITE_TRACE_PROFILE, watch, NULL);
     test_list_work();
     test_other_work();
+    test_metric_like();
     sqlite3_trace_v2(s->db, 0, NULL, NULL);
     test_series_go();
     for (int i = 0; i < n_texts; i++)

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The set-up is read anew, as it is before every run: it may have changed since the daemon's start.
+#include "core/results/found_speeds.h"
+
+#include "core/store/history.h"
+#include "model/speed.h"
+
+static int found_speed_read(struct found_speed *out, struct store *s, const char *node,
+                            const struct fingerprint *f, enum speed speed, struct err *err)
+{
+    const struct speed_info *i = &speed_infos[speed];
+    const struct metric_wanted wanted = {.node = node,
+                                         .benchmark = i->benchmark,
+                                         .class_hash = f->machine_class.hash,
+                                         .config_hash = f->config.hash,
+                                         .metric = i->metric,
+                                         .without = i->without};
+    double value = 0;
+    int64_t run = 0;
+    int found = store_metric_newest_like(s, &wanted, &run, &value, err);
+    double times = found > 0 ? speed_times(speed, value) : 0;
+    *out = (struct found_speed){.run = times > 0 ? run : 0, .times = times};
+    return found < 0 ? -1 : 0;
+}
+
+int found_speeds_look(struct machine *m, struct store *s, struct err *err)
+{
+    struct topology *t = &m->topology;
+    struct fingerprint now;
+    if (fingerprint_read(&now, t, "", err) < 0)
+        return -1;
+    for (int i = 0; i < SPEEDS; i++)
+        if (found_speed_read(&t->speeds[i], s, m->hostname, &now, (enum speed)i, err) < 0)
+            return -1;
+    return 0;
+}
