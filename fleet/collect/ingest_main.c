@@ -452,16 +452,25 @@ static int take_items(struct ingest_process *p)
     return rc;
 }
 
-static int retain_all(struct ingest_process *p, int64_t now_ms, struct err *err)
+static int retain_all(struct ingest_process *p, int64_t now_ms, struct fleet_retention *r,
+                      struct err *err)
 {
     static const int64_t day_ms = 86400 * 1000;
-    return (p->keep_days &&
-            fleet_store_retain(p->store, now_ms - p->keep_days * day_ms, err) < 0) ||
+    r->before_ms = now_ms - p->keep_days * day_ms;
+    return (p->keep_days && fleet_store_retain(p->store, r, err) < 0) ||
                    (p->archive_keep_days &&
                     fleet_store_archive_retain(p->store, now_ms - p->archive_keep_days * day_ms,
                                                err) < 0)
                ? -1
                : 0;
+}
+
+static int report_retention(const struct fleet_retention *done, const struct err *err)
+{
+    struct ingest_report r = {
+        .kind = INGEST_RETAINED, .code = err->code, .next = done->deleted, .more = done->held};
+    snprintf(r.text, sizeof r.text, "%s", err->text);
+    return report_item(&r);
 }
 
 // Age counts from the newest run that was received: a clock of ours that jumps ahead deletes
@@ -473,12 +482,14 @@ static int retain(struct ingest_process *p)
     if (!p->newest_ms || (p->retain_at_ms && mono < p->retain_at_ms))
         return 0;
     p->retain_at_ms = mono + RETAIN_MS;
-    if (retain_all(p, p->newest_ms < now ? p->newest_ms : now, &err) == 0)
-        return 0;
-    if (err.code != ERR_CONFLICT)
-        return ingest_fail(&err, true);
-    p->retain_at_ms = mono + RETAIN_AGAIN_MS;
-    return 0;
+    struct fleet_retention r = {.now_ms = now};
+    if (retain_all(p, p->newest_ms < now ? p->newest_ms : now, &r, &err) < 0) {
+        if (err.code != ERR_CONFLICT)
+            return ingest_fail(&err, true);
+        p->retain_at_ms = mono + RETAIN_AGAIN_MS;
+    } else
+        err = (struct err){0};
+    return report_retention(&r, &err);
 }
 
 static int ingest_run(struct ingest_process *p)

@@ -70,10 +70,11 @@ struct poller {
     struct wishes wishes[WISH_KINDS];
     int behind_in_flight; // of all kinds
     struct fetch_limits whole_limits;
-    int64_t pushed;         // pages that nodes sent themselves
-    bool named;             // all sources have named their nodes
-    uint64_t lists;         // that were set
-    bool store_failed_open; // it was opened, and failed when it was written to
+    int64_t pushed;                         // pages that nodes sent themselves
+    bool named;                             // all sources have named their nodes
+    uint64_t lists;                         // that were set
+    bool store_failed_open;                 // it was opened, and failed when it was written to
+    bool retention_blocked, retention_held; // as the log has it
     char token[FLEETD_TOKEN_ROOM];
     struct {
         poller_report_fn *fn; // NULL: none

@@ -155,10 +155,32 @@ static void store_becomes(struct poller *p, enum store_state state, const char *
     t->store_since_ms = clock_wall_ms();
 }
 
+// Each attempt is reported, one a minute while a lock is held. The log has what changed.
+static void retention_reported(struct poller *p, const struct ingest_report *r)
+{
+    if (r->next)
+        log_event(LOG_LVL_INFO, "retention", "deleted=%" PRId64, r->next);
+    if (r->code && !p->retention_blocked)
+        log_event(LOG_LVL_WARN, "retention.blocked", "text=\"%s\"", log_quote(r->text).text);
+    if (!r->code && p->retention_blocked)
+        log_event(LOG_LVL_INFO, "retention.resumed", "deleted=%" PRId64, r->next);
+    p->retention_blocked = r->code;
+    if (r->code)
+        return;
+    if (r->more && !p->retention_held)
+        log_event(LOG_LVL_WARN, "retention.held",
+                  "text=\"more months are older than keep_days=%" PRId64
+                  "; %d are deleted each day: if keep_days or the clock is wrong, correct it\"",
+                  p->c->keep_days, FLEET_RETAIN_MONTHS);
+    p->retention_held = r->more;
+}
+
 // A disk that is full can be opened: that something was stored shows that it can be written again.
 static void store_reported(struct poller *p, const struct ingest_report *r)
 {
     bool stored = r->kind == INGEST_STORED && r->of == INGEST_PAGE;
+    if (r->kind == INGEST_RETAINED)
+        retention_reported(p, r);
     if (r->kind == INGEST_FAILED) {
         p->store_failed_open = r->opened;
         store_becomes(p, store_state_of(r->code), r->text);

@@ -182,7 +182,8 @@ static const struct param params[] = {
      .min = 0,
      .max = 36500,
      .def = "0",
-     .help = "Delete months of runs that are older than this. 0: keep all."},
+     .help = "Delete months of runs that are older than this, at most two months a day. 0: keep "
+             "all."},
     {.name = "archive",
      .kind = PARAM_ENUM,
      .offset = offsetof(struct fleetd_config, archive),

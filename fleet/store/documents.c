@@ -8,7 +8,6 @@
 
 #include "base/cleanup.h"
 #include "base/jsonw.h"
-#include "fleet/store/months.h"
 
 struct wanted {
     int (*fn)(void *ctx, enum fleet_document what, const char *hash, const char *node,
@@ -139,21 +138,4 @@ int fleet_store_size(struct fleet_store *s, struct fleet_store_size *out, struct
         return -1;
     *out = z;
     return 0;
-}
-
-int64_t fleet_store_retain(struct fleet_store *s, int64_t before_ms, struct err *err)
-{
-    int64_t deleted = 0;
-    if (fleet_begin(s, err) < 0 || fleet_end(s, 0, err) < 0) // the book is up to date
-        return -1;
-    int month = month_of(before_ms);
-    int result = s->engine->retain(s->db, month_begin_ms(month), s->book.nodes.n, &deleted, err);
-    if (fleet_begin(s, err) < 0)
-        return -1;
-    s->n_put = -deleted; // also of what was deleted before an error
-    int spans = result < 0 || !deleted ? 0
-                                       : fleet_exec(s, "DELETE FROM span WHERE last_month < $1",
-                                                    &CELL_I(month), 1, err);
-    s->book.here = s->book.here && !deleted; // else it is read again, without them
-    return fleet_end(s, spans, err) < 0 || result < 0 ? -1 : deleted;
 }

@@ -106,6 +106,9 @@ struct fleet_engine {
     // Rows with after < arrival <= until, in order.
     int (*arrivals)(void *db, int64_t after, int64_t until, fleet_row_fn *fn, void *ctx,
                     struct err *err);
+    // *ms: when the oldest run was measured of those at `from_ms` or later, the beginning of a
+    // month, or another time in its month; it stays as it is if there is none.
+    int (*oldest)(void *db, int64_t from_ms, int n_nodes, int64_t *ms, struct err *err);
     // Rows before `before_ms`, the beginning of a month, are deleted. Transactions are its own.
     int (*retain)(void *db, int64_t before_ms, int n_nodes, int64_t *deleted, struct err *err);
     int (*bytes)(void *db, int64_t *bytes, struct err *err);

@@ -485,16 +485,63 @@ static int pgx_arrivals(void *db, int64_t after, int64_t until, fleet_row_fn *fn
 
 // ---- Upkeep
 
+struct pgx_name {
+    char text[24];
+};
+
+static struct pgx_name pgx_month_name(int month)
+{
+    struct pgx_name name;
+    snprintf(name.text, sizeof name.text, "run_%04d_%02d", PGX_FIRST_YEAR + month / 12,
+             month % 12 + 1);
+    return name;
+}
+
+static int pgx_oldest_older(struct pgx *p, int64_t from_ms, int64_t *ms, struct err *err)
+{
+    CLEANUP_BUF struct buf sql = BUF_INIT;
+    buf_str(&sql, "SELECT CAST(floor(extract(epoch FROM min(measured))) AS bigint) * 1000 "
+                  "FROM run_older WHERE true");
+    pg_sql_time(&sql, ">=", from_ms);
+    buf_str(&sql, " HAVING count(*) > 0");
+    return pg_query(p->c, buf_text(&sql), NULL, 0, fleet_number, ms, NULL, err);
+}
+
+static int pgx_oldest(void *db, int64_t from_ms, int n_nodes, int64_t *ms, struct err *err)
+{
+    struct pgx *p = db;
+    const int64_t none = *ms;
+    int first = month_of(from_ms) - PG_FIRST_MONTH;
+    (void)n_nodes;
+    if (first < 0 && pgx_oldest_older(p, from_ms, ms, err) < 0)
+        return -1;
+    if (pgx_months_read(p, err) < 0)
+        return -1;
+    for (int month = first < 0 ? 0 : first; *ms == none && month < PGX_MONTHS; month++) {
+        char sql[100];
+        int64_t there = 0;
+        if (!p->month[month])
+            continue;
+        snprintf(sql, sizeof sql, "SELECT count(*) FROM (SELECT 1 FROM %s LIMIT 1) AS r",
+                 pgx_month_name(month).text);
+        if (pg_query(p->c, sql, NULL, 0, fleet_number, &there, NULL, err) < 0)
+            return -1;
+        if (there)
+            *ms = month_begin_ms(PG_FIRST_MONTH + month);
+    }
+    return 0;
+}
+
 // Whoever waits to drop a month keeps all others from reading: a copy of the database may take an
 // hour.
 static int pgx_drop(struct pgx *p, int month, int64_t *deleted, struct err *err)
 {
-    char name[32], sql[100];
-    snprintf(name, sizeof name, "run_%04d_%02d", PGX_FIRST_YEAR + month / 12, month % 12 + 1);
-    snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", name);
+    const struct pgx_name name = pgx_month_name(month);
+    char sql[100];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", name.text);
     if (pg_query(p->c, sql, NULL, 0, fleet_number, deleted, NULL, err) < 0)
         return -1;
-    snprintf(sql, sizeof sql, "SET LOCAL lock_timeout = '500ms'; DROP TABLE %s", name);
+    snprintf(sql, sizeof sql, "SET LOCAL lock_timeout = '500ms'; DROP TABLE %s", name.text);
     return pg_exec(p->c, sql, err);
 }
 
@@ -525,6 +572,38 @@ static int pgx_retain_part(struct pgx *p, int month, int64_t before_ms, int64_t 
                : 0;
 }
 
+struct pgx_holder {
+    char text[100];
+};
+
+static int pgx_holder_row(void *ctx, const struct fleet_cell *row, struct err *err)
+{
+    struct pgx_holder *holder = ctx;
+    (void)err;
+    snprintf(holder->text, sizeof holder->text, "process %s of PostgreSQL (%s) uses it", row[0].t,
+             row[1].t);
+    return 0;
+}
+
+// Who holds the lock that a deletion waited for in vain. A month can be dropped only while no one
+// reads `run` either. Returns -1.
+static int pgx_explain_lock(struct pgx *p, int month, struct err *err)
+{
+    struct pgx_holder holder = {"another process uses it"};
+    const struct pgx_name name = month < 0 ? (struct pgx_name){"run_older"} : pgx_month_name(month);
+    char sql[500];
+    if (!err || err->code != ERR_CONFLICT)
+        return -1;
+    snprintf(sql, sizeof sql,
+             "SELECT CAST(a.pid AS text), concat_ws(', ', nullif(a.application_name, ''), "
+             "a.usename) FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) WHERE l.granted "
+             "AND a.datname = current_database() AND a.pid <> pg_backend_pid() AND l.relation IN "
+             "(to_regclass('run'), to_regclass('%s')) ORDER BY a.backend_start LIMIT 1",
+             name.text);
+    pg_query(p->c, sql, NULL, 0, pgx_holder_row, &holder, NULL, NULL);
+    return err_set(err, ERR_CONFLICT, "", "table %s cannot be deleted: %s", name.text, holder.text);
+}
+
 static int pgx_retain(void *db, int64_t before_ms, int n_nodes, int64_t *deleted, struct err *err)
 {
     struct pgx *p = db;
@@ -535,13 +614,14 @@ static int pgx_retain(void *db, int64_t before_ms, int n_nodes, int64_t *deleted
         return 0;
     if (pgx_months_read(p, err) < 0)
         return -1;
-    for (int month = -1; month < end && month < PGX_MONTHS; month++) {
+    for (int month = -1; month < 0 || (month < end && month < PGX_MONTHS); month++) {
         int64_t n = 0;
         if (month >= 0 && !p->month[month])
             continue;
-        if (pg_exec(p->c, "BEGIN", err) < 0 ||
-            pgx_end(p, pgx_retain_part(p, month, before_ms, &n, err), err) < 0)
+        if (pg_exec(p->c, "BEGIN", err) < 0)
             return -1;
+        if (pgx_end(p, pgx_retain_part(p, month, before_ms, &n, err), err) < 0)
+            return pgx_explain_lock(p, month, err);
         *deleted += n;
     }
     p->months_here = false;
@@ -568,6 +648,7 @@ const struct fleet_engine fleet_postgresql = {
     .move = pgx_move,
     .read = pgx_read,
     .arrivals = pgx_arrivals,
+    .oldest = pgx_oldest,
     .retain = pgx_retain,
     .bytes = pgx_bytes,
 };

@@ -69,6 +69,10 @@ static const char sql_arrivals[] =
     "WHERE arrival > ?1 AND arrival <= ?2 ORDER BY arrival";
 static const char sql_delete[] =
     "DELETE FROM run WHERE node = ?1 AND kind IN (SELECT id FROM kind) AND measured_ms < ?2";
+// Of each kind: a seek, as with the deletion.
+static const char sql_oldest[] =
+    "SELECT min((SELECT measured_ms FROM run WHERE node = ?1 AND kind = kind.id AND "
+    "measured_ms >= ?2 ORDER BY measured_ms LIMIT 1)) AS oldest FROM kind HAVING oldest NOT NULL";
 
 // ---- Opening
 
@@ -491,6 +495,21 @@ static int lite_arrivals(void *db, int64_t after, int64_t until, fleet_row_fn *f
 
 // ---- Upkeep
 
+static int lite_oldest(void *db, int64_t from_ms, int n_nodes, int64_t *ms, struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = lite_statement(db, sql_oldest, err);
+    int more = q ? 0 : -1;
+    for (int node = 1; node <= n_nodes && more >= 0; node++) {
+        if (sq_bind(q, err, "ii", (int64_t)node, from_ms) < 0)
+            return -1;
+        while ((more = sq_step(q, err)) > 0)
+            if (sqlite3_column_int64(q, 0) < *ms)
+                *ms = sqlite3_column_int64(q, 0);
+        sqlite3_reset(q);
+    }
+    return more;
+}
+
 static int lite_delete(struct lite *l, int first, int last, int64_t before_ms, int64_t *deleted,
                        struct err *err)
 {
@@ -543,6 +562,7 @@ const struct fleet_engine fleet_sqlite = {
     .move = lite_move,
     .read = lite_read,
     .arrivals = lite_arrivals,
+    .oldest = lite_oldest,
     .retain = lite_retain,
     .bytes = lite_bytes,
 };

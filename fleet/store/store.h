@@ -248,9 +248,19 @@ int fleet_store_export(struct fleet_store *s, struct fleet_store_export *e,
 
 // Changes with each call that stored something: the key of kept responses. -1 and an error.
 int64_t fleet_store_version(struct fleet_store *s, struct err *err);
-// Deletes runs measured before the beginning of the month (UTC) of `before_ms`.
-// Returns how many; -1. ERR_CONFLICT: another process holds a lock; a part may be deleted.
-int64_t fleet_store_retain(struct fleet_store *s, int64_t before_ms, struct err *err);
+// Deletes runs measured before the beginning of the month (UTC) of `before_ms`, the oldest first:
+// in a day those of FLEET_RETAIN_MONTHS months that have runs. So a limit or a clock that is wrong
+// deletes no history at once. The database remembers the day. What follows a clock that went back
+// is a day without deletions.
+enum { FLEET_RETAIN_MONTHS = 2 };
+struct fleet_retention {
+    int64_t before_ms, now_ms; // UTC
+    // Out:
+    int64_t deleted; // runs, also before an error
+    bool held;       // older ones than `before_ms` are left for the next days
+};
+// ERR_CONFLICT: another process holds a lock; the text names the table and that process.
+int fleet_store_retain(struct fleet_store *s, struct fleet_retention *r, struct err *err);
 struct fleet_store_size {
     int64_t bytes, runs, nodes, feeds, kinds, machines, layouts;
 };

@@ -436,10 +436,11 @@ static void figure_retention(int month_days)
 {
     struct err err = {0};
     double start = now_ms();
-    int64_t deleted = fleet_store_retain(s, first_ms + month_days * day_ms, &err);
-    if (deleted < 0)
+    struct fleet_retention r = {.before_ms = first_ms + month_days * day_ms,
+                                .now_ms = first_ms + 10000 * day_ms};
+    if (fleet_store_retain(s, &r, &err) < 0)
         fail(&err);
-    printf("the first %d days deleted: %lld runs, %.2f s\n", month_days, (long long)deleted,
+    printf("the first %d days deleted: %lld runs, %.2f s\n", month_days, (long long)r.deleted,
            (now_ms() - start) / 1e3);
 }
 

@@ -455,16 +455,33 @@ def test_the_collector_is_reached_by_the_host_name_of_its_machine(collect):
 
 
 def test_old_months_are_deleted(collect):
-    c = collect(5, "--runs=9", "--run-ms=0", f"--interval-s={20 * 86400}", collector=("--keep-days=60",)).start()
+    def months():
+        return [m for (m,) in c.rows("SELECT DISTINCT strftime('%Y-%m', measured_ms / 1000, 'unixepoch') FROM run ORDER BY 1")]
+
+    def look(event, times):
+        """A start that is followed by a run: what comes behind the first look waits an hour for the next one."""
+        c.start()
+        c.wait_up(5)
+        with urllib.request.urlopen(f"http://127.1.0.1:{c.fleet.port}/v1/runs", b'{"benchmark": "latency"}', timeout=PATIENCE):
+            pass
+        until(lambda: len(re.findall(rf"event={event} ", c.log.read_text())) == times)
+        c.stop()
+    c = collect(5, "--runs=13", "--run-ms=0", f"--interval-s={20 * 86400}").start()
     c.wait_up(5)
-    assert c.status()["runs_stored"] == 90
-    c.stop()  # what came behind the first look waits an hour for the next one
-    c.start()
-    c.wait_up(5)
-    with urllib.request.urlopen(f"http://127.1.0.1:{c.fleet.port}/v1/runs", b'{"benchmark": "latency"}', timeout=PATIENCE):
-        pass
-    [(least, most)] = until(lambda: (r := c.rows("SELECT min(measured_ms), max(measured_ms) FROM run")) and
-                            r[0][1] - r[0][0] < 95 * 86400000 and r)
+    assert c.status()["runs_stored"] == 130
+    c.stop()
+    before = months()
+    c.options.append("--keep-days=60")
+    look("retention.held", 1)
+    assert months()[0] == before[2], "two months of a day"
+    look("retention.held", 2)
+    assert months()[0] == before[2], "a restart deletes no more"
+    assert len(re.findall("event=retention ", c.log.read_text())) == 1
+    with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db")) as db, db:
+        db.execute("UPDATE meta SET value = value - 86400000 WHERE name = 'retained'")
+    look("retention", 2)
+    assert months()[0] == before[4], "two on the next day"
+    [(least, most)] = c.rows("SELECT min(measured_ms), max(measured_ms) FROM run")
     assert most - least >= 40 * 86400000, "what is younger stays"  # of the runs of each 20 days
 
 

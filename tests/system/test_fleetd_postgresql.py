@@ -94,6 +94,13 @@ def test_a_copy_of_the_database_delays_only_the_deletion(collect, make_postgresq
         wait_runs(server, NODES * 22)
         assert c.get("/v1/fleet/outliers")["nodes"] == NODES and months(server)[0] == all_months[0]
         assert "is=standby" not in c.log.read_text() and c.status()["store_state"] == "ready"
+        [reader] = server.rows("SELECT pid FROM pg_locks WHERE relation = 'run'::regclass AND mode = 'AccessShareLock' AND granted "
+                               "AND pid <> pg_backend_pid()")
+        until(lambda: "event=retention.blocked" in c.log.read_text())
+    said = f'text="table {all_months[0]} cannot be deleted: process {reader[0]} of PostgreSQL (psql, '
+    assert said in c.log.read_text() and "event=retention.resumed" not in c.log.read_text()
     c.kill_child("--ingest")
     wait_state(c, "ready")
     until(lambda: (measure(c.fleet, NODES), months(server)[0] != all_months[0])[1])
+    until(lambda: "event=retention.resumed" in c.log.read_text())
+    assert c.log.read_text().count("event=retention.blocked") == 1

@@ -225,3 +225,18 @@ __attribute__((unused)) static int made_json_feeds(struct fleet_store *s, struct
         printf("# feeds: %s\n", err.text);
     return result;
 }
+
+// All runs before the month, on as many days as that takes. How many; -1.
+__attribute__((unused)) static int64_t retain_days(struct fleet_store *of, int64_t before_ms,
+                                                   struct err *e)
+{
+    static int64_t now_ms = page_day0 + 5000 * page_day;
+    struct fleet_retention r = {.before_ms = before_ms, .held = true};
+    int64_t deleted = 0;
+    for (; r.held; deleted += r.deleted) {
+        r.now_ms = now_ms += page_day;
+        if (fleet_store_retain(of, &r, e) < 0)
+            return -1;
+    }
+    return deleted;
+}

@@ -517,7 +517,7 @@ static void test_retention(void)
     CHECK(fleet_store_export(s, &all, export_page, &exported, &err) == 1 &&
               fleet_store_export(s, &late, export_page, &exported, &err) == 1,
           "two exports have begun");
-    int64_t deleted = fleet_store_retain(s, since + 10 * page_day, &err);
+    int64_t deleted = retain_days(s, since + 10 * page_day, &err);
     CHECK_INT(fleet_store_export(s, &late, export_page, &exported, &err), 1,
               "an export of what is kept continues");
     CHECK(fleet_store_export(s, &all, export_page, &exported, &err) < 0 &&
@@ -526,7 +526,7 @@ static void test_retention(void)
     CHECK(deleted > 0 && runs() == before - deleted, "months are deleted (%lld runs)",
           (long long)deleted);
     CHECK_INT(window_runs(&(struct fleet_window){.node = "k1"}), 60, "whole months of a node");
-    CHECK_INT(fleet_store_retain(s, since, &err), 0, "once");
+    CHECK_INT(retain_days(s, since, &err), 0, "once");
     CHECK_INT(window_runs(&(struct fleet_window){.node = "y1", .newest = 100}), 7,
               "what is younger is found");
     CHECK_ACK(put("k1", "3000", 0, 100), "behind", 100, "what was deleted does not come back");

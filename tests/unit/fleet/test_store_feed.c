@@ -415,7 +415,7 @@ static void test_deleted(void)
     follow(other, 100);
     for (int i = 0; i < 4; i++)
         put(lower, "n4", "e0", i * 60, (i + 1) * 60);
-    gone = fleet_store_retain(lower, page_day0 + 200 * page_day, &err);
+    gone = retain_days(lower, page_day0 + 200 * page_day, &err);
     CHECK(gone > 150, "runs are deleted below: %lld", (long long)gone);
     CHECK_INT(read_page(lower, NULL, 0, 7, 7, &a, &text), 0, "the feed begins with what is left");
     CHECK(a.deleted > 0 && strstr(buf_text(&text), "\"deleted\":"), "and says how many are not");

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Months of runs are deleted a few a day, whatever the limit and the clock are.
+#include <string.h>
+
+#include "tests/unit/fleet/engines.h"
+
+static int count_page(void *ctx, const struct summary_page *page, struct err *e)
+{
+    (void)e;
+    *(int *)ctx += page->n_runs;
+    return 0;
+}
+
+static int runs_left(void)
+{
+    int n = 0;
+    CHECK_INT(fleet_store_window(s, &(struct fleet_window){0}, count_page, &n, &err), 0, "reads");
+    return n;
+}
+
+static void put_dated(int64_t *at, int64_t measured_ms)
+{
+    struct made_page p CLEANUP(made_page_fini);
+    struct fleet_ack ack = {0};
+    struct maker m = maker_at("d1", "da", *at, *at + 1);
+    m.received_ms = page_day0 + 6000 * page_day;
+    made_page_make(&p, &m);
+    p.body.runs[0].measured_ms = measured_ms;
+    CHECK(fleet_store_put(s, &p.page, 1, &ack, &err) == 0 && ack.stored == 1, "a run is stored");
+    *at += 1;
+}
+
+static int64_t retained(int64_t before_ms, int64_t now_ms, bool held)
+{
+    struct fleet_retention r = {.before_ms = before_ms, .now_ms = now_ms};
+    CHECK_INT(fleet_store_retain(s, &r, &err), 0, "deletes: %s", err.text);
+    CHECK_INT(r.held, held, "whether there is more to delete");
+    return r.deleted;
+}
+
+// A keep_days of 1 where 1000 was meant, and a clock that jumps: some months go, and no more for a
+// day, also after a restart.
+static void test_limit_of_a_day(const char *where)
+{
+    enum { MONTHS = 7, RUNS = 2, HOUR_MS = 3600 * 1000 };
+    static const int64_t days[MONTHS] = {-9000, -8000, -2000, 0, 31, 62, 93}; // before 2020 too
+    const int64_t end = page_day0 + 120 * page_day, now = end;
+    int64_t at = 0;
+    for (int i = 0; i < MONTHS; i++)
+        for (int k = 0; k < RUNS; k++)
+            put_dated(&at, page_day0 + days[i] * page_day + k * HOUR_MS);
+    CHECK_INT(retained(page_day0 - 9100 * page_day, now, false), 0, "nothing is so old");
+    CHECK_INT(retained(end, now, true), FLEET_RETAIN_MONTHS * RUNS, "two months of a day");
+    CHECK_INT(retained(end, now + HOUR_MS, true), 0, "no more an hour later");
+    put_dated(&at, page_day0 - 8000 * page_day - HOUR_MS);
+    CHECK_INT(retained(end, now + HOUR_MS, true), 1, "but what comes late of the same months");
+    fleet_store_close(s);
+    s = fleet_store_open(where, FLEET_STORE_WRITE, &err);
+    CHECK(s != NULL, "opens again: %s", err.text);
+    CHECK_INT(retained(end, now + page_day - 1, true), 0, "nor after a restart");
+    CHECK_INT(retained(end, now - 400 * page_day, true), 0, "nor when the clock goes back");
+    CHECK_INT(retained(end, now - 399 * page_day - 1, true), 0, "a day begins with that");
+    CHECK_INT(retained(end, now - 399 * page_day, true), FLEET_RETAIN_MONTHS * RUNS, "a day later");
+    CHECK_INT(runs_left(), 3 * RUNS, "what is left");
+    CHECK_INT(retained(page_day0 + 62 * page_day, now - 398 * page_day, false), RUNS,
+              "the limit ends within what a day may delete");
+    CHECK_INT(runs_left(), 2 * RUNS, "what is younger");
+    retained(end, now - 397 * page_day, false);
+    CHECK_INT(runs_left(), 0, "the others on the next day");
+}
+
+int main(void)
+{
+    engines_run(test_limit_of_a_day);
+    return tap_done();
+}
