@@ -385,7 +385,9 @@ static int take_group(struct parser *p, const struct operand *o, const char *gro
     if (p->effort->lookups++ == LOOKUPS_MAX)
         return parse_refuse(p, o->begin, "more than %d groups", LOOKUPS_MAX);
     if (!p->groups)
-        return parse_refuse(p, o->begin, "there are no groups here");
+        return parse_refuse(p, o->begin,
+                            "groups are not looked up here: list their nodes, as in n[1-4] "
+                            "(numaprobe fleet -w looks them up itself)");
     if (p->groups->find(p->groups->ctx, group, &text, p->err) < 0)
         return -1;
     if (!buf_ok(&text))

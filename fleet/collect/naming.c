@@ -60,6 +60,12 @@ static const char *first_said(const char *was, const char *is)
     return *was ? was : is;
 }
 
+// A node that pushes is contacted at no address, however many sources name one.
+static const char *other_said(const char *was, const char *is)
+{
+    return strcmp(is, ANNOUNCED_URL) == 0 ? is : first_said(was, is);
+}
+
 // That a node is behind another collector matters only if no other source names it.
 static void union_add(struct naming_node *to, const struct named_node *n, int source)
 {
@@ -73,7 +79,7 @@ static void union_add(struct naming_node *to, const struct named_node *n, int so
     if (!to->sources)
         *to = (struct naming_node){.said = *n, .other_url = ""};
     else if (*n->url && *was.url && strcmp(n->url, was.url) != 0)
-        to->other_url = first_said(to->other_url, n->url);
+        to->other_url = other_said(to->other_url, n->url);
     if (to->sources)
         to->said = (struct named_node){was.name,
                                        first_said(was.url, n->url),
@@ -144,10 +150,26 @@ static void union_explain(struct naming *n)
     }
 }
 
+static bool announce_begins(const struct naming *n)
+{
+    for (int i = 0; i < n->n; i++) {
+        const struct naming_source *s = &n->list[i].shown;
+        enum source_kind kind;
+        if (!s->read_ms && !*s->problem && source_split(n->list[i].text, &kind, NULL) &&
+            kind == SOURCE_ANNOUNCE)
+            return true;
+    }
+    return false;
+}
+
+// Nothing before it is known which nodes push: they would be contacted.
 static void naming_say(struct naming *n)
 {
     int room = 1;
     bool whole = true, all_fit;
+    n->said = false;
+    if (announce_begins(n))
+        return;
     for (int i = 0; i < n->n; i++) {
         struct source *s = &n->list[i];
         s->reading.used = s->reading.n;
@@ -157,7 +179,6 @@ static void naming_say(struct naming *n)
     room = room < NAMING_NODES_MAX ? room : NAMING_NODES_MAX;
     n->problem[0] = '\0';
     CLEANUP_MEM struct naming_node *all = calloc((size_t)room, sizeof *all);
-    n->said = false;
     if (!all)
         return;
     int count = union_make(n, all, room, &all_fit);
@@ -176,8 +197,11 @@ static void source_failed(struct source *s, const char *why)
     if (strcmp(s->shown.problem, why) != 0)
         log_event(LOG_LVL_WARN, "source", "source=\"%s\" text=\"%s\"",
                   log_quote(s->shown.source).text, log_quote(why).text);
+    bool awaited = announce_begins(s->naming);
     snprintf(s->shown.problem, sizeof s->shown.problem, "%s", why);
     loop_timer_set(s->timer, NAMING_AGAIN_MS);
+    if (awaited)
+        naming_say(s->naming);
 }
 
 // Takes the text. The lines must be sorted, as naming_read() leaves them.

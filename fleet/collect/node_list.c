@@ -72,8 +72,11 @@ static void node_said(struct polled *n, const struct naming_node *said)
         return;
     }
     n->behind[0] = '\0';
+    bool pushed = n->pushes;
     n->pushes = strcmp(s->url, ANNOUNCED_URL) == 0 || strcmp(said->other_url, ANNOUNCED_URL) == 0;
     if (n->pushes) {
+        if (!pushed)
+            n->due_ms = clock_mono_ms() + n->poller->c->push_every_s * 1000;
         n->base[0][0] = '\0';
         n->at_base = 0;
         return;
@@ -122,8 +125,6 @@ static struct polled *node_add(struct poller *p, const struct naming_node *said,
     if (!n)
         return NULL;
     node_said(n, said);
-    if (n->pushes)
-        n->due_ms = clock_mono_ms() + p->c->push_every_s * 1000;
     return p->nodes[p->n++] = n;
 }
 

@@ -366,7 +366,10 @@ def test_lists_are_paged_and_requests_are_checked(collect):
     assert send(c, "/v1/fleet/campaigns", {"name": "x"})[1]["member"] == "spec"
     assert send(c, "/v1/fleet/campaigns", [1])[0] in (400, 422)
     for members, said in (({"budget_node_minutes": 1e12}, "must be a number of minutes above 0, and at most 1000000000"),
-                          ({"nope": 1}, "is unknown; the members are name, "), ({"at_once_each": {"z": 1}}, "is unknown; the members are by, n"),
+                          ({"nope": 1}, "is unknown; the members are name, "),
+                          ({"nodes": "node1,@x"}, '"node1,@x", character 7: groups are not looked up here: list their nodes, as in n[1-4] '
+                                                  "(numaprobe fleet -w looks them up itself)"),
+                          ({"at_once_each": {"z": 1}}, "is unknown; the members are by, n"),
                           ({"stop_after": {"z": 1}}, "is unknown; the members are failed_percent")):
         detail = send(c, "/v1/fleet/campaigns", {"name": "x", "spec": SPEC, **members})[1]["detail"]
         assert detail.startswith(said), (members, detail)

@@ -11,6 +11,8 @@
 #include "core/os/child.h"
 #include "fleet/collect/naming.h"
 #include "model/nodeset.h"
+#include "nodes/announced.h"
+#include "tests/unit/core/dir.h"
 #include "tests/unit/fleet/wait.h"
 
 // What each source names: a large one, whose names come first, and two small ones.
@@ -22,6 +24,8 @@ static const struct {
 
 #define MANY "file:/many"
 #define LONG "file:/long"
+#define FIRST "file:/first"
+#define SECOND "file:/second"
 
 static struct err err;
 
@@ -130,6 +134,75 @@ static int print_long(void)
     return fflush(stdout) != 0;
 }
 
+// ---- Nodes that push ----------------------------------------------------------------------------
+
+static const struct naming *announcing;
+static int heard_pushing, heard_contacted;
+
+// The tokens are a FIFO: they are read when the test opens it.
+static int print_pushing(const char *source)
+{
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    struct named_node n = {.name = "p1"};
+    if (str_starts(source, "announce:")) {
+        CLEANUP_FD int tokens = open(source + strlen("announce:"), O_RDONLY | O_CLOEXEC);
+        n.url = tokens < 0 ? NULL : ANNOUNCED_URL;
+    } else
+        n.url = strcmp(source, FIRST) == 0 ? "http://a:1" : "http://b:1";
+    if (!n.url || named_write(&out, &n, &err) < 0)
+        return 1;
+    return fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0;
+}
+
+static bool is_of_pushing(const char *source)
+{
+    return str_starts(source, "announce:") || strcmp(source, FIRST) == 0 ||
+           strcmp(source, SECOND) == 0;
+}
+
+static bool hear_pushing(void *ctx, const struct naming_node *nodes, int n, bool whole)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(nodes[i].said.url, ANNOUNCED_URL) == 0 ||
+            strcmp(nodes[i].other_url, ANNOUNCED_URL) == 0)
+            heard_pushing++;
+        else
+            heard_contacted++;
+    if (whole)
+        loop_stop(ctx);
+    return true;
+}
+
+static bool others_are_read(void)
+{
+    return naming_source_at(announcing, 0)->read_ms && naming_source_at(announcing, 1)->read_ms;
+}
+
+static void test_nodes_that_push(void)
+{
+    static struct fleetd_config config = {.source = FIRST " " SECOND " announce"};
+    char dir[64], path[80];
+    struct loop *loop = loop_new(&err);
+    dir_make(dir);
+    snprintf(path, sizeof path, "%s/tokens", dir);
+    snprintf(config.http.token_file, sizeof config.http.token_file, "%s", path);
+    CHECK_INT(mkfifo(path, 0600), 0, "the tokens");
+    struct naming *naming = loop ? naming_new(loop, &config, hear_pushing, loop, &err) : NULL;
+    CHECK(naming, "three sources: %s", err.text);
+    if (naming) {
+        announcing = naming;
+        run_until(loop, others_are_read, &err);
+        CHECK_INT(heard_contacted + heard_pushing, 0, "the tokens are waited for");
+        CLEANUP_FD int tokens = open(path, O_WRONLY | O_CLOEXEC);
+        CHECK(tokens >= 0 && loop_run(loop, &err) == 0, "they are read: %s", err.text);
+        CHECK_INT(heard_pushing, 1, "a node that pushes, behind two addresses of it");
+        CHECK_INT(heard_contacted, 0, "is never one that is contacted");
+    }
+    naming_free(naming);
+    loop_free(loop);
+    dir_remove(dir);
+}
+
 int main(int argc, char **argv)
 {
     char source[64];
@@ -137,9 +210,11 @@ int main(int argc, char **argv)
         return !child_read_text(STDIN_FILENO, source, sizeof source) ? 1
                : strcmp(source, MANY) == 0                           ? print_numbered()
                : strcmp(source, LONG) == 0                           ? print_long()
+               : is_of_pushing(source)                               ? print_pushing(source)
                                                                      : print_source(source);
     test_small_sources_stay();
     test_too_large(MANY, "nodes, more than there is room for");
     test_too_large(LONG, "more nodes than there is memory or room for");
+    test_nodes_that_push();
     return tap_done();
 }
