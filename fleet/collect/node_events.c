@@ -13,17 +13,47 @@
 
 enum {
     REPEATS_MAX = 3, // pages at once of a node whose place was elsewhere
+    UNLOGGED_MS = 10 * 1000,
     DUPLICATE_RETURNS = 2,
     DUPLICATE_QUIET_MS = 24 * 3600 * 1000, // after the last return it is one machine again
 };
+
+// A rack that is switched off, or a token for ten thousand names, must not fill the log.
+static void node_log(const struct polled *n, enum node_state was)
+{
+    struct poller *p = n->poller;
+    struct unlogged *u = &p->unlogged[n->state];
+    int64_t now = clock_mono_ms();
+    if (log_may(&p->node_lines, now)) {
+        log_event(LOG_LVL_INFO, "node", "name=%s was=%s is=%s why=\"%s\"", n->name,
+                  node_states[was].name, node_states[n->state].name, log_quote(n->why).text);
+        return;
+    }
+    memcpy(u->n++ ? u->last : u->first, n->name, sizeof n->name);
+    if (p->unlogged_ms)
+        return;
+    p->unlogged_ms = now + UNLOGGED_MS;
+    poller_search_in(p, UNLOGGED_MS);
+}
+
+void nodes_log_others(struct poller *p)
+{
+    for (int i = 0; i < NODE_STATES; i++) {
+        struct unlogged *u = &p->unlogged[i];
+        if (u->n)
+            log_event(LOG_LVL_INFO, "nodes", "is=%s count=%d first=%s last=%s", node_states[i].name,
+                      u->n, u->first, u->n > 1 ? u->last : u->first);
+        u->n = 0;
+    }
+    p->unlogged_ms = 0;
+}
 
 void node_event(struct polled *n, enum node_event e)
 {
     enum node_state was = n->state;
     n->state = node_states[n->state].after[e];
     if (n->state != was && (n->state == NODE_DOWN || was == NODE_DOWN))
-        log_event(LOG_LVL_INFO, "node", "name=%s was=%s is=%s why=\"%s\"", n->name,
-                  node_states[was].name, node_states[n->state].name, log_quote(n->why).text);
+        node_log(n, was);
 }
 
 void node_later(struct polled *n, int64_t ms)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside the poller only: what its files share.
 #pragma once
+#include "base/log.h"
 #include "fleet/collect/naming.h"
 #include "fleet/collect/polled.h"
 #include "fleet/settings/config.h"
@@ -13,6 +14,7 @@ enum {
     POISON_MS = 3600 * 1000, // until a node is contacted again whose page ended the process
     WANTED_ROOM = 256,       // documents and whole runs that were requested lately
     LACKED_ROOM = 256,       // facts that nodes that push may send; the store repeats others
+    LACKED_EACH = 32,        // of them, of a node
     WISHES_ROOM = 64,        // of a kind that wait to be requested; the store repeats others
     DOCUMENTS_AT_ONCE = 32,  // that are requested: one of a node is all that a batch brings
     WHOLE_AT_ONCE = 4,       // whole runs that are requested, of at most 32 MiB each
@@ -28,6 +30,13 @@ struct wanted {
 // Facts that the store does not have, of a node that sends them itself.
 struct lacked {
     char node[64], hash[65]; // "": a free place
+    int64_t number;          // of all that were added; 0: free
+};
+
+// Nodes that have come into a state, and that the log does not name.
+struct unlogged {
+    int n;
+    char first[64], last[64];
 };
 
 enum wish_kind_id { WISH_DOCUMENT, WISH_WHOLE, WISH_KINDS };
@@ -66,14 +75,17 @@ struct poller {
     struct wanted wanted[WANTED_ROOM];
     int wanted_at;
     struct lacked lacked[LACKED_ROOM];
-    int lacked_at;
+    int64_t n_lacked; // that were added
     struct wishes wishes[WISH_KINDS];
     int behind_in_flight; // of all kinds
     struct fetch_limits whole_limits;
-    int64_t pushed;                         // pages that nodes sent themselves
-    bool named;                             // all sources have named their nodes
-    uint64_t lists;                         // that were set
-    bool store_failed_open;                 // it was opened, and failed when it was written to
+    int64_t pushed;         // pages that nodes sent themselves
+    bool named;             // all sources have named their nodes
+    uint64_t lists;         // that were set
+    bool store_failed_open; // it was opened, and failed when it was written to
+    struct log_budget node_lines;
+    struct unlogged unlogged[NODE_STATES];
+    int64_t unlogged_ms; // when they are counted in the log, monotonic; 0: there are none
     bool retention_blocked, retention_held; // as the log has it
     char token[FLEETD_TOKEN_ROOM];
     struct {
@@ -105,6 +117,8 @@ int poller_add_collectors(struct poller *p, struct err *err); // those of the co
 
 // node_events.c
 void node_event(struct polled *n, enum node_event e);
+// The log has a few nodes by name, and the number of the others after a while.
+void nodes_log_others(struct poller *p);
 void node_later(struct polled *n, int64_t ms); // it is free, and contacted then
 void node_failed(struct polled *n, const char *why);
 bool node_poison(const struct polled *n, int64_t now_ms); // what it sent: for POISON_MS

@@ -129,6 +129,10 @@ static void on_search(void *ctx, uint32_t events)
         if (p->collectors[i])
             search_node(p->collectors[i], now, &next);
     fetch_turn(p->fetch);
+    if (p->unlogged_ms && p->unlogged_ms <= now)
+        nodes_log_others(p);
+    if (p->unlogged_ms && p->unlogged_ms < next)
+        next = p->unlogged_ms;
     if (next < INT64_MAX)
         poller_search_in(p, next - now > POLLER_SEARCH_MS ? next - now : POLLER_SEARCH_MS);
 }
@@ -345,6 +349,7 @@ void poller_free(struct poller *p)
 {
     if (!p)
         return;
+    nodes_log_others(p);
     if (p->fetch)
         fetch_stop(p->fetch);
     ingest_free(p->ingest);

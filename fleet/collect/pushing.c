@@ -104,11 +104,29 @@ static struct lacked *find_lacked(struct poller *p, const char *node, const char
     return NULL;
 }
 
+// A free place, else that of the oldest; of a node that has enough, that of its own oldest.
+static struct lacked *lacked_place(struct poller *p, const char *node)
+{
+    struct lacked *oldest = &p->lacked[0], *own = NULL;
+    int n_own = 0;
+    for (struct lacked *l = p->lacked; l < p->lacked + LACKED_ROOM; l++) {
+        if (l->number < oldest->number)
+            oldest = l;
+        if (strcmp(l->node, node) != 0)
+            continue;
+        n_own++;
+        if (!own || l->number < own->number)
+            own = l;
+    }
+    return n_own < LACKED_EACH ? oldest : own;
+}
+
 void push_lacks(struct poller *p, const char *node, const char *hash)
 {
     if (find_lacked(p, node, hash))
         return;
-    struct lacked *l = &p->lacked[p->lacked_at++ % LACKED_ROOM];
+    struct lacked *l = lacked_place(p, node);
+    l->number = ++p->n_lacked;
     snprintf(l->node, sizeof l->node, "%s", node);
     snprintf(l->hash, sizeof l->hash, "%s", hash);
 }

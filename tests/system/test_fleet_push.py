@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import urllib.error
@@ -311,3 +312,18 @@ def test_a_push_finds_out_that_a_full_disk_has_room_again(collect, tmp_path):  #
         with contextlib.closing(sqlite3.connect(f"file:{folder}/state/fleet.db?mode=ro", uri=True)) as db:
             assert db.execute("SELECT count(*), count(DISTINCT feed || '.' || seq) FROM run").fetchall() == [(2000, 2000)]
         c.stop()
+
+
+def test_many_nodes_that_never_push_are_counted_in_the_log(pushed):
+    many = 2000
+    c = pushed(2, collector=["--push-every=1"])
+    token(c, "many", f"m[1-{many}]")
+
+    def told():
+        """(nodes that the log names as down, and those that it counts)"""
+        log = c.log.read_text()
+        return (len(re.findall(r"event=node name=m\d+ was=\w+ is=down why=\"it has not pushed for 3 s\"", log)),
+                sum(int(n) for n in re.findall(r"event=nodes is=down count=(\d+) first=m\d+ last=m\d+", log)))
+    until(lambda: sum(told()) == many)
+    assert told()[0] >= 20, "a few by name"
+    assert told()[1] > many / 2, told()

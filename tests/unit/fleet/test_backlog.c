@@ -79,6 +79,46 @@ static void test_room(void)
     CHECK(push_from("pushes1") < 0 && err.code == ERR_CONFLICT, "one of a node: %s", err.text);
 }
 
+static int count_lacked(const char *node)
+{
+    int n = 0;
+    while (poller_lacks(poller, node, n))
+        n++;
+    return n;
+}
+
+// A node that lacks ever new facts takes no place of those that other nodes may send.
+static void test_lacked(void)
+{
+    char name[16], hash[16];
+    const int others = LACKED_ROOM - LACKED_EACH;
+    push_lacks(poller, "quiet", "facts");
+    for (int i = 0; i < 2 * LACKED_ROOM; i++) {
+        snprintf(hash, sizeof hash, "loud-%d", i);
+        push_lacks(poller, "loud", hash);
+    }
+    CHECK_INT(count_lacked("quiet"), 1, "what another node lacks stays");
+    CHECK_INT(count_lacked("loud"), LACKED_EACH, "beside so many of a node");
+    bool newest = false;
+    for (int i = 0; i < LACKED_EACH; i++)
+        newest = newest || strcmp(poller_lacks(poller, "loud", i), hash) == 0;
+    CHECK(newest, "the newest ones");
+    push_lacks_no_more(poller, hash);
+    CHECK_INT(count_lacked("loud"), LACKED_EACH - 1, "one came");
+    for (int i = 0; i < others; i++) {
+        snprintf(name, sizeof name, "other%d", i);
+        push_lacks(poller, name, "facts");
+    }
+    CHECK_INT(count_lacked("quiet"), 1, "free places are taken first");
+    push_lacks(poller, "one-more", "facts");
+    CHECK_INT(count_lacked("quiet"), 0, "then that of the oldest");
+    push_lacks_no_more(poller, "facts");
+    for (int i = 0; i < 2 * LACKED_ROOM; i++) {
+        snprintf(hash, sizeof hash, "loud-%d", i);
+        push_lacks_no_more(poller, hash);
+    }
+}
+
 static void want_runs(int first, int n)
 {
     struct ingest_report r = {.node = "contacted"};
@@ -271,6 +311,7 @@ int main(int argc, char **argv)
     if (!campaigns)
         return tap_done();
     test_room();
+    test_lacked();
     test_behind();
     test_whole_runs();
     test_full();
