@@ -479,7 +479,8 @@ static void send_virtual_run(const struct asked *a, int number, bool whole)
     }
     if (state == RUN_RUNNING) {
         int64_t all = requested->finished_ms - requested->started_ms;
-        snprintf(run.progress.phase, sizeof run.progress.phase, "%s", "measure");
+        snprintf(run.progress.phase, sizeof run.progress.phase, "%s",
+                 requested->followed ? "measure" : "start");
         run.progress.total = 100;
         run.progress.done = all > 0 ? (a->now_ms - requested->started_ms) * 100 / all : 0;
         run.progress.eta_ms = requested->finished_ms - a->now_ms;
@@ -506,11 +507,12 @@ static void send_virtual_run(const struct asked *a, int number, bool whole)
 
 static bool wait_for(const struct asked *a, int number)
 {
-    const struct requested_run *requested;
-    run_of(a, number, &requested);
-    if (!a->q->wait_s || !requested || run_finished(a, requested))
+    int past = past_runs(a);
+    struct requested_run *r = number > past ? &a->f->nodes[a->node].runs[number - past - 1] : NULL;
+    if (!a->q->wait_s || !r || run_finished(a, r))
         return false;
-    a->r->until_ms = requested->finished_ms;
+    r->followed = true;
+    a->r->until_ms = r->finished_ms;
     return true;
 }
 

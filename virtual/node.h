@@ -15,6 +15,7 @@ struct requested_run {
     uint64_t key;                                // hash of its Idempotency-Key; 0: none
     int64_t created_ms, started_ms, finished_ms; // UTC
     bool canceled, failed, labelled;
+    bool followed; // its end was waited for: who requested it knows its number
 };
 
 // A label that a run got after it had finished. It has a number of its own in the feed.

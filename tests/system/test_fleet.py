@@ -49,10 +49,20 @@ class Fleet:
         assert done.returncode == status, (done.returncode, done.stdout[-500:], done.stderr)
         return json.loads(done.stdout)
 
-    def state(self, node, run_id):
+    def run_of(self, node, run_id):
+        """The run of a node, or None."""
         with contextlib.suppress(urllib.error.HTTPError):
             with urllib.request.urlopen(f"http://127.1.0.{node}:{self.port}/v1/runs/{run_id}", timeout=PATIENCE) as response:
-                return json.load(response)["state"]
+                return json.load(response)
+
+    def state(self, node, run_id):
+        run = self.run_of(node, run_id)
+        return run and run["state"]
+
+    def is_followed(self, node, run_id):
+        """Whether the run runs and somebody waits for its end: who requested it has the response, and counts it as started."""
+        run = self.run_of(node, run_id)
+        return bool(run) and run["state"] == "running" and run["progress"]["phase"] == "measure"
 
     def close(self):
         self.process.stdin.close()
@@ -119,9 +129,12 @@ def test_coverage_counts_each_class_and_names_stale_nodes(make_fleet):
     assert sum(k["stale"] for k in classes) and all(k["fresh"] + k["stale"] == k["nodes"] for k in classes), classes
     assert max(k["staleness_s"]["max"] for k in classes) == said["staleness_s"]["max"] > 14 * 86400, said
     done = fleet.run("coverage", "-w", fleet.all)
-    named = run("fleet", "coverage", "-w", fleet.all, "-o", "csv", env=fleet.env).stdout.splitlines()
-    rows = list(csv.DictReader(named))
-    assert [row["stale_nodes"] for row in rows] == [k["stale_nodes"] for k in said["classes"]], (rows, said)
+
+    def stale_nodes():
+        """As JSON and as CSV. A run becomes stale at any moment, also between the two."""
+        rows = csv.DictReader(fleet.run("coverage", "-w", fleet.all, "-o", "csv").stdout.splitlines())
+        return [row["stale_nodes"] for row in rows], [k["stale_nodes"] for k in fleet.json("coverage", "-w", fleet.all, status=9)["classes"]]
+    until(lambda: len(set(map(tuple, stale_nodes()))) == 1)
     assert re.search(r"^no run for 14 days: node", done.stdout, re.M) and "no run is known: node03" in done.stdout, done.stdout
     assert "stale_nodes" not in done.stdout and done.returncode == 9, done
 
@@ -227,10 +240,11 @@ def test_run_measures_each_node_and_prints_the_fleet(make_fleet):
 
 
 def test_busy_nodes_are_tried_again(make_fleet):
-    fleet = make_fleet(4, "--run-ms=20", "--faults=node[1-2] busy=1 0-12")
-    done = fleet.run("run", "-w", fleet.all)
+    busy = make_fleet(4, "--run-ms=20", "--faults=node[1-2] busy=1")
+    done = busy.run("run", "-w", busy.all)
     assert done.returncode == 9 and re.search(r"^node\[1-2\] +busy: ", done.stderr, re.M), done.stderr
-    assert fleet.run("run", "-w", fleet.all, "--wait-for-node=60").returncode == 0
+    for_a_while = make_fleet(4, "--run-ms=20", "--faults=node[1-2] busy=1 0-12")
+    assert for_a_while.run("run", "-w", for_a_while.all, "--wait-for-node=60").returncode == 0
 
 
 def test_each_document_lists_the_nodes_that_are_missing(make_fleet):
@@ -254,18 +268,20 @@ def test_a_dry_run_starts_nothing(make_fleet):
 FAULTS = {"refuses": "unreachable: connection refused", "silent": "unreachable: ", "garbage": "unreachable: ",
           "cut": "unreachable: ", "length": "unreachable: ", "json": "unreachable|invalid|bad-request", "name": "another node responds",
           "older": "too old for fleet commands", "unavailable=1": "unavailable: ", "drips=1": "unreachable: "}
-FAULT_S = 8  # the others respond within this on a busy machine, too
+# Seconds, where a node that sends little or nothing is waited for: the others may be silent for a quarter of them.
+FAULT_S = dict.fromkeys(("silent", "drips=1", "length"), PATIENCE // 2)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_some_nodes_do_wrong_is_named_and_the_others_count(make_fleet, fault):
     fleet = make_fleet(24, f"--faults=node[07,13] {fault}")
-    done = fleet.run("outliers", "-w", fleet.all, f"--node-timeout={FAULT_S}", "-o", "json")
+    limit = f"--node-timeout={FAULT_S.get(fault, 4 * PATIENCE)}"
+    done = fleet.run("outliers", "-w", fleet.all, limit, "-o", "json")
     found = json.loads(done.stdout)
     assert sum(f["count"] for f in found["failures"]) == 2, found["failures"]
     assert all(re.search(FAULTS[fault], f"{f['error']}: {f['text']}") for f in found["failures"]), found["failures"]
     assert found["verdict"]["tested_nodes"] == 22 and done.returncode in (7, 9), done.returncode
-    partial = fleet.run("status", "-w", fleet.all, f"--node-timeout={FAULT_S}", "--partial-ok")
+    partial = fleet.run("status", "-w", fleet.all, limit, "--partial-ok")
     assert partial.returncode == 0 and "22 of 24 nodes responded" in partial.stderr, partial.stderr
 
 
@@ -282,7 +298,7 @@ def test_a_node_that_takes_long_has_the_time_that_is_set(make_fleet):
 
 def test_an_endless_body_ends(make_fleet):
     fleet = make_fleet(3, "--faults=node2 endless")
-    done = fleet.run("status", "-w", fleet.all, "--node-timeout=10")
+    done = fleet.run("status", "-w", fleet.all)
     assert done.returncode == 9 and "node2" in done.stderr, done.stderr
 
 
@@ -411,7 +427,7 @@ def test_options_stand_behind_the_command():
 # --- Ctrl-C
 
 def test_ctrl_c_lets_what_has_started_finish(make_fleet):
-    fleet = make_fleet(12, "--run-ms=1500")
+    fleet = make_fleet(100, "--run-ms=1500")  # two at once: not all have had their turn when the signal comes late
     client = subprocess.Popen([CLIENT, "fleet", "run", "-w", fleet.all, "--at-once=2", "-o", "ndjson"], text=True,
                               env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **fleet.env},
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -421,7 +437,7 @@ def test_ctrl_c_lets_what_has_started_finish(make_fleet):
     states = [json.loads(line) for line in client.stdout]
     said = client.stderr.read()
     assert client.wait(PATIENCE) == 130 and re.search("ha(s|ve) started", said), said
-    assert len(states) == 11, states
+    assert len(states) == 99, states
     done = {s["node"] for s in (first, *states) if s["state"] == "done"}
     ran = {name: fleet.state(i, 13) for i, name in enumerate(fleet.names, 1)}
     assert ran == {name: "succeeded" if name in done else None for name in fleet.names}, (ran, states)
@@ -433,8 +449,8 @@ def test_ctrl_c_drains_nothing(make_fleet, tmp_path):
     fleet = make_fleet(40, "--bad=1", "--bad-percent=30", "--runs=8", "--faults=node40 silent")
     (tmp_path / "sinfo").write_text("#!/bin/sh\n" + "".join(f"echo '>{n} idle all none'\n" for n in fleet.names))
     (tmp_path / "sinfo").chmod(0o755)
-    env = {**fleet.env, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    assert "scontrol update" in run("fleet", "drain", "-w", fleet.all, f"--node-timeout={FAULT_S}", env=env).stdout
+    env = {**fleet.env, "PATH": f"{tmp_path}:{os.environ['PATH']}", "NUMAPROBE_NODE_TIMEOUT": str(4 * PATIENCE)}
+    assert "scontrol update" in run("fleet", "drain", "-w", f"{fleet.all}!node40", env=env).stdout
     client = subprocess.Popen([CLIENT, "fleet", "drain", "-w", fleet.all], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               env={"HOME": "/nonexistent", **env})
     open_to = re.compile(rf"^ *\d+: \S+ (\w+):{fleet.port:04X} 01", re.M)  # 01: established
@@ -460,7 +476,7 @@ def test_ctrl_c_cancels_what_has_started(make_fleet):
     fleet = make_fleet(2, "--run-ms=60000")
     client = subprocess.Popen([CLIENT, "fleet", "run", "-w", fleet.all, "--cancel-on-interrupt"], text=True,
                               stderr=subprocess.PIPE, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **fleet.env})
-    until(lambda: fleet.state(1, 13) == fleet.state(2, 13) == "running")
+    until(lambda: fleet.is_followed(1, 13) and fleet.is_followed(2, 13))
     client.send_signal(signal.SIGINT)
     said = client.stderr.read()
     assert client.wait(PATIENCE) == 130 and "canceling" in said and "the run canceled" in said, said
@@ -472,7 +488,7 @@ def test_a_reader_that_has_gone_ends_it(make_fleet, cancels):
     client = subprocess.Popen([CLIENT, "fleet", "run", "-w", fleet.all, "--at-once=2", "-o", "ndjson",
                                *(["--cancel-on-interrupt"] if cancels else [])], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **fleet.env})
-    until(lambda: fleet.state(1, 13) == fleet.state(2, 13) == "running")
+    until(lambda: fleet.is_followed(1, 13) and fleet.is_followed(2, 13))
     client.stdout.close()  # as `| head` does
     said = client.stderr.read()
     assert client.wait(PATIENCE) == 130 and "the output has no reader any more" in said and "interrupted before its turn" in said, said
@@ -483,7 +499,7 @@ def test_a_second_ctrl_c_ends(make_fleet):
     fleet = make_fleet(2, "--run-ms=60000")
     client = subprocess.Popen([CLIENT, "fleet", "run", "-w", fleet.all], text=True, stderr=subprocess.PIPE,
                               env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **fleet.env})
-    until(lambda: fleet.state(1, 13) == "running")  # six rounds of two benchmarks were there
+    until(lambda: fleet.is_followed(1, 13))  # six rounds of two benchmarks were there
     client.send_signal(signal.SIGINT)
     assert "Ctrl-C again" in client.stderr.readline()
     client.send_signal(signal.SIGINT)
@@ -495,7 +511,7 @@ def test_a_signal_ends_it(make_fleet, cancels, signo):
     fleet = make_fleet(3, "--run-ms=60000")
     client = subprocess.Popen([CLIENT, "fleet", "run", "-w", fleet.all, "--at-once=2", *(["--cancel-on-interrupt"] if cancels else [])],
                               text=True, stderr=subprocess.PIPE, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **fleet.env})
-    until(lambda: fleet.state(1, 13) == fleet.state(2, 13) == "running")
+    until(lambda: fleet.is_followed(1, 13) and fleet.is_followed(2, 13))
     client.send_signal(signo)
     said = client.stderr.read()
     assert client.wait(PATIENCE) == 130 and "the command was ended: " in said and "interrupted before its turn" in said, said

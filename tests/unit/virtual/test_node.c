@@ -82,6 +82,17 @@ static void pages(void)
     CHECK(list.n_runs == 3 && newest_first == 3 && list.more, "newest first, before its cursor");
 }
 
+static const char *phase_of_run(int number)
+{
+    static char phase[32];
+    char path[40];
+    snprintf(path, sizeof path, "/v1/runs/%d", number);
+    struct virtual_reply r CLEANUP(reply_free) = call("GET", path, "", "", 0, FAULT_NONE, now);
+    CLEANUP_JSON struct json *j = json_parse(buf_text(&r.body), r.body.len, NULL);
+    snprintf(phase, sizeof phase, "%s", json_get_text(json_get(j, "progress"), "phase", ""));
+    return phase;
+}
+
 static void requested(void)
 {
     struct virtual_reply r CLEANUP(reply_free) =
@@ -89,8 +100,10 @@ static void requested(void)
     CLEANUP_JSON struct json *j = json_parse(buf_text(&r.body), r.body.len, NULL);
     CHECK_INT(r.status, 202, "a run is accepted");
     CHECK_STR(json_get_text(j, "state", ""), "running", "it runs");
+    CHECK_STR(phase_of_run(11), "start", "nobody follows it");
     struct virtual_reply wait = call("GET", "/v1/runs/11", "", "", 30, FAULT_NONE, now);
     CHECK(wait.until_ms == now + RUN_MS && !wait.body.len, "who waits for it waits");
+    CHECK_STR(phase_of_run(11), "measure", "and all know that it is followed");
     struct virtual_reply feed =
         call("GET", "/v1/feed", "form=summary&after=10", "", 30, FAULT_NONE, now);
     CHECK(feed.until_ms == now + RUN_MS && !feed.body.len, "so does the feed");
