@@ -9,9 +9,11 @@ import pytest
 
 import sshd
 from client import run
-from conftest import Daemon, fake_bench_env
+from conftest import PATIENCE, Daemon, fake_bench_env
 
 SOCKET = "/run/numaprobe/numaprobed.sock"
+# Two processes that encrypt take their time on a busy machine: by default a request with its connection has 20 s.
+PATIENT = {"NUMAPROBE_NODE_TIMEOUT": str(PATIENCE)}
 
 
 @pytest.fixture(scope="module", name="server")
@@ -38,7 +40,7 @@ def daemon_on_the_node(server, numaprobed, tmp_path_factory):
 
 
 def fleet(server, *words, **settings):
-    return run("fleet", *words, f"--ssh={server.program(**settings)}")
+    return run("fleet", *words, f"--ssh={server.program(**settings)}", env=PATIENT)
 
 
 def test_runs_and_their_status(server, node):
@@ -65,7 +67,7 @@ def test_one_of_three_nodes(server, node):
     """One cannot be resolved, one answers as another: the third is not lost."""
     program = pathlib.Path(server.program())
     program.write_text(program.read_text().replace("exec ssh", 'case "$*" in *" n2") set -- -oHostName=nowhere.invalid "$@" ;; esac\nexec ssh'))
-    done = run("fleet", "status", "-w", "n[1-3]", f"--ssh={program}")
+    done = run("fleet", "status", "-w", "n[1-3]", f"--ssh={program}", env=PATIENT)
     assert done.returncode == 9, done
     lines = dict(line.split(None, 1) for line in done.stderr.splitlines())
     assert "ssh: the host name cannot be resolved" in lines["n2"] and "another node responds: n1" in lines["n3"], done.stderr
