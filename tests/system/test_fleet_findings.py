@@ -136,13 +136,19 @@ def test_a_repaired_node_closes_its_finding(collect):  # noqa: F811
 
 
 def test_what_nodes_respond_is_found_and_closes_by_itself(collect):  # noqa: F811
-    faults = "node06 refuses; node02 copy; node03 clock=300; node04 name; node05 clock=300 0-60"  # the last one until it was surely seen
-    c = collect(20, "--bad=0", f"--faults={faults}").start()
+    faults = "--faults=node06 refuses; node02 copy; node03 clock=300; node04 name"
+    c = collect(20, "--bad=0", f"{faults}; node05 clock=300").start()
     assert "does not respond" in found(c, "down", "node06")["text"]
     assert "ahead" in found(c, "clock", "node03")["text"]
     assert found(c, "alien", "node04")["evidence"]["other"]
     twins = until(lambda: len(t := findings(c, "?what=twin")) == 2 and t)
     assert {t["node"]: t["evidence"]["other"] for t in twins} == {"node01": "node02", "node02": "node01"}
+    assert found(c, "clock", "node05")["opened"]
+    c.stop()
+    c.fleet.close()
+    c.fleet = Fleet(c.fleet.home, 20, "--bad=0", faults)
+    c.options = [o for o in c.options if not o.startswith("--url=")] + [f"--url=http://%h:{c.fleet.port}"]
+    c.start()
     assert found(c, "clock", "node05", "closed")["opened"], "the clock is right again"
     assert all(f["grade"] == "sure" and f["class"] is None and f["metric"] is None for f in findings(c))
     before = {f["id"]: f["times"] for f in findings(c)}
