@@ -173,7 +173,7 @@ def test_places_to_wait_are_shared(held):
 def test_the_command_line_polls_where_it_cannot_wait(held):
     """All places are taken: a run that was accepted is followed all the same, to its end."""
     daemon, run = held("--connections=32")
-    crowd = [ask(daemon, waiting_for(run)) for _ in range(16)]
+    crowd = [ask(daemon, waiting_for(run, b"/events")) for _ in range(16)]  # they stay: a wait ends after a minute
     all_are_read(daemon)
     assert daemon.get(f"/v1/runs/{run}?wait=1").status == 503
     env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "NUMAPROBE_URL": f"http://127.0.0.1:{daemon.port}"}
