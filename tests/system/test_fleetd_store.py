@@ -200,6 +200,7 @@ def test_a_second_collector_stands_by_and_takes_over(request, collect, engine): 
                       f"--run-dir={c.home}/other").start()
     try:
         wait_state(other, "standby")
+        until(lambda: other.status()["nodes"] == NODES)  # who knows no nodes yet does not reach none of them
         assert other.get("/v1/fleet/outliers")["nodes"] == NODES, "it serves the history"
         assert other.status()["requests"] == 0, "one of them contacts the nodes"
         status, problem = other.refusal("/v1/fleet/drain")
