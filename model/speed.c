@@ -32,7 +32,7 @@ double speed_factor(const struct found_speed *found, enum speed speed)
     return found[speed].times > 0 ? found[speed].times : 1;
 }
 
-void speeds_write_json(const struct found_speed found[static SPEEDS], enum benchmark_id benchmark,
+void speeds_write_json(const struct found_speed *found, enum benchmark_id benchmark,
                        struct jsonw *w, const char *key)
 {
     jsonw_array(w, key);

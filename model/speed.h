@@ -25,9 +25,9 @@ extern const struct speed_info speed_infos[SPEEDS];
 // How many times the assumed time a value of the metric stands for, within the bounds. 0: the value
 // is none.
 double speed_times(enum speed speed, double value);
-// The factor that an estimate counts with.
+// The factor that an estimate counts with. `found`: of each speed.
 double speed_factor(const struct found_speed *found, enum speed speed);
 // [{"speed":"base_page","benchmark":"pagefault","run":7,"times":1.45},…]: those of `found` that
 // the time of `benchmark` may follow from.
-void speeds_write_json(const struct found_speed found[static SPEEDS], enum benchmark_id benchmark,
+void speeds_write_json(const struct found_speed *found, enum benchmark_id benchmark,
                        struct jsonw *w, const char *key);
