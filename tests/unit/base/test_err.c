@@ -40,7 +40,7 @@ static void setting(void)
     err_set(&err, ERR_INVALID, "", "no memory");
     err_name_member(&err);
     CHECK_STR(err.text, "no memory", "an error without a member stays as it is");
-    CHECK(err_name_member(NULL) == -1, "nobody has to listen to that either");
+    CHECK(err_name_member(NULL) == -1, "an error without a place for it is an error too");
     err_set(&err, ERR_INVALID, "a\x1b[m", "got \"\x1b[2J\x7f\x01\", line 1\n\tline 2");
     CHECK_STR(err.text, "got \"?[2J??\", line 1  line 2", "a text is plain");
     CHECK_STR(err.member, "a?[m", "so is a member");

@@ -100,7 +100,7 @@ static void requested(void)
     CLEANUP_JSON struct json *j = json_parse(buf_text(&r.body), r.body.len, NULL);
     CHECK_INT(r.status, 202, "a run is accepted");
     CHECK_STR(json_get_text(j, "state", ""), "running", "it runs");
-    CHECK_STR(phase_of_run(11), "start", "nobody follows it");
+    CHECK_STR(phase_of_run(11), "start", "no one waits for its end");
     struct virtual_reply wait = call("GET", "/v1/runs/11", "", "", 30, FAULT_NONE, now);
     CHECK(wait.until_ms == now + RUN_MS && !wait.body.len, "who waits for it waits");
     CHECK_STR(phase_of_run(11), "measure", "and all know that it is followed");

@@ -102,7 +102,7 @@ static void test_disturbing(struct bed *b)
     CHECK(wait_for_node(b, &s, 0), "where it is only noted");
     wait_final(b);
     node.when_seen = NULL;
-    CHECK(!b->got_final && runner_cancel(b->runner, b->wait_for, &err) == 0, "it goes on");
+    CHECK(!b->got_final && runner_cancel(b->runner, b->wait_for, &err) == 0, "it is still running");
     wait_final(b);
     CHECK(runner_run_get(b->runner, b->wait_for, &r, &err) == 0 && r.state == RUN_CANCELED &&
               strstr(r.conditions_json, "\"disturbing\",\"severity\":\"notice\",\"rank\":null,"
