@@ -590,13 +590,43 @@ static double estimate_start_s(const struct workload *w)
     return kernel_factor(w) * (once + w->ranks * fmax(each, w->processes ? 0 : RANK_LEAST_S));
 }
 
-double estimate_s(const struct spec *s, const struct workload *w)
+// By speeds alone.
+static double unlearned_s(const struct spec *s, const struct workload *w)
 {
 #define ESTIMATE_OF(id, name) [BENCHMARK_##id] = estimate_##name,
     static double (*const estimates[BENCHMARKS])(const struct spec *, const struct workload *) = {
         BENCHMARK_LIST(ESTIMATE_OF)};
 #undef ESTIMATE_OF
     return estimate_start_s(w) + estimates[s->benchmark](s, w);
+}
+
+double estimate_s(const struct spec *s, const struct workload *w)
+{
+    return unlearned_s(s, w) * (w->past.run ? w->past.times : 1);
+}
+
+static int by_times(const void *a, const void *b)
+{
+    double x = ((const struct found_speed *)a)->times, y = ((const struct found_speed *)b)->times;
+    return (x > y) - (x < y);
+}
+
+struct found_speed estimate_past(const struct past_runs *past, const struct workload *w)
+{
+    struct found_speed of[PAST_RUNS_MAX];
+    int n = 0;
+    for (int i = 0; i < past->n; i++) {
+        const struct past_run *r = &past->list[i];
+        struct workload then = *w; // borrows
+        then.processes = r->processes;
+        if (r->n_ranks == w->ranks)
+            of[n++] = (struct found_speed){r->run,
+                                           speed_bound(r->seconds / unlearned_s(&r->spec, &then))};
+    }
+    if (!n)
+        return (struct found_speed){0};
+    qsort(of, (size_t)n, sizeof *of, by_times);
+    return of[(n - 1) / 2];
 }
 
 double estimate_free_s(double limit_s, int ranks)

@@ -39,6 +39,18 @@ static void plan_write_run(struct jsonw *w, const char *key, int64_t run)
         jsonw_null(w, key);
 }
 
+static void plan_write_past(struct jsonw *w, const struct found_speed *past)
+{
+    if (!past->run) {
+        jsonw_null(w, "estimate_past");
+        return;
+    }
+    jsonw_object(w, "estimate_past");
+    jsonw_i64(w, "run", past->run);
+    jsonw_fixed(w, "times", past->times, 3);
+    jsonw_end(w);
+}
+
 void plan_write_json(const struct plan *p, struct jsonw *w, const char *key)
 {
     jsonw_object(w, key);
@@ -76,6 +88,7 @@ void plan_write_json(const struct plan *p, struct jsonw *w, const char *key)
     jsonw_fixed(w, "estimate_most_s", p->estimate_most_s, 3);
     plan_write_run(w, "estimate_from", p->speeds[SPEED_LOAD].run);
     speeds_write_json(p->speeds, p->benchmark, w, "estimate_speeds");
+    plan_write_past(w, &p->past);
     jsonw_i64(w, "timeout_s", p->timeout_s);
     jsonw_array(w, "shortened");
     for (int i = 0; i < p->n_shortened; i++) {

@@ -42,6 +42,7 @@ struct plan {
     double estimate_s;           // of the run, see model/estimate.h
     double estimate_most_s;      // if it finds something that it then measures longer
     struct found_speed speeds[SPEEDS]; // that it counts with instead of assumed ones
+    struct found_speed past;           // what runs of the same request correct it by
     enum benchmark_id benchmark;       // planned
     int64_t timeout_s;                 // time limit of the run
     int n_shortened;
@@ -59,6 +60,6 @@ int plan_rank_node(const struct plan *p, int rank);      // -1: no node, or seve
 //  "bytes_per_loader":…,"reserved_page_bytes":0,
 //  "sizes_from":12,"found_cache_bytes":0,"estimate_s":25.3,"estimate_most_s":25.3,
 //  "estimate_from":12,"estimate_speeds":[{"speed":"base_page","benchmark":"pagefault","run":7,
-//  "times":1.45}],"timeout_s":900,
+//  "times":1.45}],"estimate_past":{"run":9,"times":1.2},"timeout_s":900,
 //  "shortened":[{"name":"visits","from":8,"to":4}],"notes":[…]}
 void plan_write_json(const struct plan *p, struct jsonw *w, const char *key);

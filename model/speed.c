@@ -18,13 +18,17 @@ const struct speed_info speed_infos[SPEEDS] = {
                             "message_max=", 2.5, true, true},
 };
 
+double speed_bound(double times)
+{
+    return fmin(fmax(times, 1 / SPEED_TIMES_MOST), SPEED_TIMES_MOST);
+}
+
 double speed_times(enum speed speed, double value)
 {
     const struct speed_info *i = &speed_infos[speed];
     if (!(value > 0) || !isfinite(value))
         return 0;
-    double times = i->is_rate ? i->assumed / value : value / i->assumed;
-    return fmin(fmax(times, 1 / SPEED_TIMES_MOST), SPEED_TIMES_MOST);
+    return speed_bound(i->is_rate ? i->assumed / value : value / i->assumed);
 }
 
 double speed_factor(const struct found_speed *found, enum speed speed)

@@ -22,6 +22,7 @@ extern const struct speed_info speed_infos[SPEEDS];
 // A stored run moves an estimate so far at most, up or down.
 #define SPEED_TIMES_MOST 4.0
 
+double speed_bound(double times); // no further from 1
 // How many times the assumed time a value of the metric stands for, within the bounds. 0: the value
 // is none.
 double speed_times(enum speed speed, double value);

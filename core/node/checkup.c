@@ -62,6 +62,23 @@ static bool numa_balancing(const struct look *l, struct finding *f)
     return true;
 }
 
+// By its features, a digit each. Devices of a bus are numbered from 0 on.
+static bool host_takes_free_memory(const char *root)
+{
+    enum { DEVICES = 64, BALLOON = 5, REPORTING = 5 }; // of the virtio standard
+    for (int i = 0; i < DEVICES; i++) {
+        char kind[16], features[160];
+        if (file_read_fmt(kind, sizeof kind, "%s/sys/bus/virtio/devices/virtio%d/device", root, i) <
+            0)
+            return false;
+        if (strtol(kind, NULL, 16) == BALLOON &&
+            file_read_fmt(features, sizeof features, "%s/sys/bus/virtio/devices/virtio%d/features",
+                          root, i) == 0)
+            return strlen(features) > REPORTING && features[REPORTING] == '1';
+    }
+    return false;
+}
+
 static bool virtual_machine(const struct look *l, struct finding *f)
 {
     char path[512], line[4096];
@@ -73,8 +90,13 @@ static bool virtual_machine(const struct look *l, struct finding *f)
     if (file)
         fclose(file);
     if (seen)
-        SAY(f, "this is a virtual machine: the host may take the CPU away (steal) and hides the "
-               "real topology");
+        SAY(f,
+            "this is a virtual machine: the host may take the CPU away (steal) and hides the "
+            "real topology%s",
+            host_takes_free_memory(l->root)
+                ? ". It takes free memory back too: the first touch of memory can take ten times "
+                  "as long after a pause"
+                : "");
     return seen;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The set-up is read anew, as it is before every run: it may have changed since the daemon's start.
+// One look at the store for each row of the table.
 #include "core/results/found_speeds.h"
 
 #include "core/store/history.h"
@@ -9,10 +9,11 @@ static int found_speed_read(struct found_speed *out, struct store *s, const char
                             const struct fingerprint *f, enum speed speed, struct err *err)
 {
     const struct speed_info *i = &speed_infos[speed];
-    const struct metric_wanted wanted = {.node = node,
-                                         .benchmark = i->benchmark,
-                                         .class_hash = f->machine_class.hash,
-                                         .config_hash = f->config.hash,
+    const struct metric_wanted wanted = {.like = {.node = node,
+                                                  .benchmark = i->benchmark,
+                                                  .class_hash = f->machine_class.hash,
+                                                  .config_hash = f->config.hash,
+                                                  .method = benchmarks[i->benchmark].method},
                                          .metric = i->metric,
                                          .without = i->without};
     double value = 0;
@@ -23,14 +24,11 @@ static int found_speed_read(struct found_speed *out, struct store *s, const char
     return found < 0 ? -1 : 0;
 }
 
-int found_speeds_look(struct machine *m, struct store *s, struct err *err)
+int found_speeds_look(struct machine *m, struct store *s, const struct fingerprint *now,
+                      struct err *err)
 {
-    struct topology *t = &m->topology;
-    struct fingerprint now;
-    if (fingerprint_read(&now, t, "", err) < 0)
-        return -1;
     for (int i = 0; i < SPEEDS; i++)
-        if (found_speed_read(&t->speeds[i], s, m->hostname, &now, (enum speed)i, err) < 0)
+        if (found_speed_read(&m->topology.speeds[i], s, m->hostname, now, (enum speed)i, err) < 0)
             return -1;
     return 0;
 }

@@ -137,13 +137,11 @@ static int lock_and_mark(struct job *j, struct store *s, struct gate *g, struct 
 }
 
 int job_begin(struct job *j, struct store *s, struct gate *g, const struct run_groups *groups,
-              struct err *err)
+              const struct run *run, struct err *err)
 {
-    struct run run CLEANUP(run_fini) = {0};
-    if (store_run_get(s, j->id, &run, err) < 0)
-        return -1;
-    j->spec = run.spec;
-    j->created_ms = run.created_ms;
+    j->id = run->id;
+    j->spec = run->spec;
+    j->created_ms = run->created_ms;
     if (gate_check(g, &j->spec, &j->plan, true, err) < 0)
         return -1;
     budget_apply(&j->plan, &j->spec); // from here on it is what is measured

@@ -155,6 +155,7 @@ static int check_time(const struct plan *p, struct err *err)
 static int gate_estimate(const struct spec *s, struct plan *p, struct workload *w, struct err *err)
 {
     w->processes = p->processes;
+    p->past = w->past;
     p->estimate_s = estimate_s(s, w);
     if (budget_fit(p, s, w, err) < 0)
         return -1;
@@ -218,8 +219,10 @@ static int check_on(struct gate *g, const struct topology *t, const struct spec 
     struct plan got CLEANUP(plan_fini) = {0};
     struct workload w CLEANUP(workload_fini) = {0};
     if (plan_make(&got, s, t, err) < 0 || admit(g, s, &got, how, err) < 0 ||
-        workload_make(&w, s, &got, t, err) < 0 || gate_estimate(s, &got, &w, err) < 0 ||
-        make_ready(g, err) < 0)
+        workload_make(&w, s, &got, t, err) < 0)
+        return -1;
+    w.past = estimate_past(&g->past, &w);
+    if (gate_estimate(s, &got, &w, err) < 0 || make_ready(g, err) < 0)
         return -1;
     if (launch_choose(&got, &g->paths, s, err) < 0) {
         if (how != ADMIT_ANY) // what is missing may be fixed: the next request will know

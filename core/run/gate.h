@@ -9,6 +9,7 @@
 #include "core/launch/programs.h"
 #include "core/node/machine.h"
 #include "core/run/runner_config.h"
+#include "model/past.h"
 
 struct loop;
 
@@ -23,6 +24,7 @@ struct gate {
     struct launch_paths paths;        // of a look that was a success; bench "": there was none yet
     const struct batch_place *within; // borrowed: the job that what is checked next was requested
                                       // from; NULL: none
+    struct past_runs past;            // of the spec that is checked next
     struct admission admission;       // of what was checked last; empty if it did not come so far
 };
 

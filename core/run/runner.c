@@ -16,6 +16,7 @@
 #include "core/admission/monitor.h"
 #include "core/results/found_memory.h"
 #include "core/results/found_speeds.h"
+#include "core/results/past_runs.h"
 #include "core/run/begin.h"
 #include "core/run/events.h"
 #include "core/run/fill.h"
@@ -91,13 +92,16 @@ int runner_look_at_machine(struct runner *r, struct err *err)
     return 0;
 }
 
-// What a plan is made from.
-static int runner_look_before_plan(struct runner *r, struct err *err)
+// What a plan for `s` is made from. The set-up is read anew: it may have changed since the start.
+static int runner_look_before_plan(struct runner *r, const struct spec *s, struct err *err)
 {
     struct machine *m = r->gate.machine;
-    return runner_look_at_machine(r, err) < 0 || found_memory_look(m, r->store, err) < 0
-               ? -1
-               : found_speeds_look(m, r->store, err);
+    struct fingerprint now;
+    if (runner_look_at_machine(r, err) < 0 || found_memory_look(m, r->store, err) < 0 ||
+        fingerprint_read(&now, &m->topology, "", err) < 0 ||
+        found_speeds_look(m, r->store, &now, err) < 0)
+        return -1;
+    return past_runs_look(&r->gate.past, r->store, m->hostname, &now, s, err);
 }
 
 // --- finishing
@@ -254,15 +258,18 @@ void runner_store_replaced(struct runner *r)
 static struct job *make_job(struct runner *r, int64_t id, struct err *err)
 {
     r->gate.admission = (struct admission){0};
-    struct job *j = runner_look_before_plan(r, err) == 0 ? job_new(r->loop, err) : NULL;
+    struct run run CLEANUP(run_fini) = {0};
+    if (store_run_get(r->store, id, &run, err) < 0 ||
+        runner_look_before_plan(r, &run.spec, err) < 0)
+        return NULL;
+    struct job *j = job_new(r->loop, err);
     if (!j)
         return NULL;
-    j->id = id;
     j->on_progress = job_progressed;
     j->on_over = on_job_ended;
     j->ctx = r;
     r->gate.within = in_jobs_find(&r->in_jobs, id);
-    int rc = job_begin(j, r->store, &r->gate, &r->groups, err);
+    int rc = job_begin(j, r->store, &r->gate, &r->groups, &run, err);
     r->gate.within = NULL;
     if (rc == 0)
         return j;
@@ -479,7 +486,7 @@ int runner_start(struct runner *r, struct err *err)
 int runner_dry_run(struct runner *r, const struct spec *s, const struct batch_place *within,
                    struct plan *p, struct buf *command, struct admission *a, struct err *err)
 {
-    if (runner_look_before_plan(r, err) < 0)
+    if (runner_look_before_plan(r, s, err) < 0)
         return -1;
     // While a run is running, the load of the node is its work; the next run is checked at its
     // start.
@@ -494,7 +501,7 @@ int runner_available(struct runner *r, const struct spec *s, const struct batch_
                      struct admission *a, struct err *err)
 {
     *a = (struct admission){0};
-    if (runner_look_before_plan(r, err) < 0)
+    if (runner_look_before_plan(r, s, err) < 0)
         return -1;
     r->gate.within = within;
     int rc = gate_available(&r->gate, s, !r->job, a, err);
@@ -510,7 +517,7 @@ const struct admission *runner_refusal(const struct runner *r)
 static int check_request(struct runner *r, const struct spec *s, const struct batch_place *within,
                          struct err *err)
 {
-    if (runner_look_before_plan(r, err) < 0)
+    if (runner_look_before_plan(r, s, err) < 0)
         return -1;
     r->gate.within = within;
     int rc = gate_check_or_wait(&r->gate, s, NULL, !r->job, err);

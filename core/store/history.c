@@ -156,18 +156,42 @@ int store_run_newest_like(struct store *s, const char *node, enum benchmark_id b
                : one_number(q, id, err);
 }
 
+// The first parameters of both statements that look for runs like others.
+#define LIKE_KINDS "ttttti"
+#define LIKE_VALUES(like)                                                                          \
+    (like)->node, benchmarks[(like)->benchmark].name, (like)->class_hash, (like)->config_hash,     \
+        (like)->method, (int64_t)RUNS_LIKE
+
 int store_metric_newest_like(struct store *s, const struct metric_wanted *w, int64_t *run,
                              double *value, struct err *err)
 {
     CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_METRIC_LIKE];
-    const struct benchmark *b = &benchmarks[w->benchmark];
     // instr() finds an empty text everywhere.
     const char *without = *w->without ? w->without : "\n";
-    if (sq_bind(q, err, "ttttttti", w->node, b->name, w->class_hash, w->config_hash, b->method,
-                w->metric, without, (int64_t)METRIC_LIKE_RUNS) < 0)
+    if (sq_bind(q, err, LIKE_KINDS "tt", LIKE_VALUES(&w->like), w->metric, without) < 0)
         return -1;
     int row = one_number(q, run, err);
     *value = row > 0 ? from_milli(q, 1) : 0;
+    return row;
+}
+
+int store_runs_like(struct store *s, const struct run_like *like,
+                    bool (*fn)(void *ctx, const struct run_took *r), void *ctx, struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_RUNS_LIKE];
+    int row;
+    if (sq_bind(q, err, LIKE_KINDS, LIKE_VALUES(like)) < 0)
+        return -1;
+    while ((row = sq_step(q, err)) > 0) {
+        const struct run_took r = {.id = sqlite3_column_int64(q, 0),
+                                   .n_ranks = sqlite3_column_int(q, 1),
+                                   .started_ms = sqlite3_column_int64(q, 2),
+                                   .finished_ms = sqlite3_column_int64(q, 3),
+                                   .without_mpi = sqlite3_column_int(q, 4) > 0,
+                                   .spec = sq_text(q, 5)};
+        if (!fn(ctx, &r))
+            return 0;
+    }
     return row;
 }
 

@@ -51,20 +51,36 @@ int store_run_latest(struct store *s, const char *node, int64_t *id, struct err 
 int store_run_newest_like(struct store *s, const char *node, enum benchmark_id benchmark,
                           const char *class_hash, int64_t *id, struct err *err);
 
-struct metric_wanted { // borrowed
+struct run_like { // borrowed
     const char *node;
     enum benchmark_id benchmark;
     const char *class_hash, *config_hash; // of the run's fingerprint
+    const char *method;
+};
+// Runs are looked for in the newest RUNS_LIKE that succeeded. They were measured here, and no time
+// limit left something out.
+enum { RUNS_LIKE = 16 };
+struct metric_wanted { // borrowed
+    struct run_like like;
     const char *metric;
     const char *without; // no part of the variant; "": any variant
 };
-// The value in the newest of such runs that was measured here, by the method of today, and has
-// neither a time limit that left something out nor a disturbance among its conditions. Those with
-// few samples come last. It is looked for in the newest METRIC_LIKE_RUNS that succeeded: 1 found, 0
-// none, -1.
-enum { METRIC_LIKE_RUNS = 16 };
+// The value in the newest of such runs that was not disturbed. Those with few samples come last: 1
+// found, 0 none, -1.
 int store_metric_newest_like(struct store *s, const struct metric_wanted *w, int64_t *run,
                              double *value, struct err *err);
+
+struct run_took { // borrowed, for the length of a call
+    int64_t id;
+    int n_ranks;
+    int64_t started_ms, finished_ms;
+    bool without_mpi; // although the request did not say so
+    const char *spec; // JSON
+};
+// Those that had no budget, the newest first, disturbed ones behind the others. fn returns false
+// when it has enough.
+int store_runs_like(struct store *s, const struct run_like *like,
+                    bool (*fn)(void *ctx, const struct run_took *r), void *ctx, struct err *err);
 
 struct newest_value { // borrowed, for the length of a call
     int64_t series;

@@ -8,6 +8,19 @@
 #include "base/cleanup.h"
 #include "model/record.h"
 
+// Of the newest runs of a benchmark that succeeded on a node, those that runs to come resemble: of
+// this hardware, set-up and method, and measured whole. Among the newest, so that runs of another
+// set-up cost no more.
+#define RUNS_LIKE_SQL                                                                              \
+    "(SELECT id,class_hash,config_hash,method,source,n_ranks,started_ms,finished_ms,spec,"         \
+    "coalesce(conditions,'') AS conditions "                                                       \
+    "FROM run INDEXED BY run_node_benchmark_state WHERE node = ?1 AND benchmark = ?2 "             \
+    "AND state = 'succeeded' ORDER BY id DESC LIMIT ?6) AS r "
+#define IS_LIKE_SQL                                                                                \
+    "r.class_hash = ?3 AND r.config_hash = ?4 AND r.method = ?5 AND r.source = 'measured' "        \
+    "AND instr(r.conditions,'\"kind\":\"time_limit\"') = 0 "
+#define DISTURBED_SQL "instr(r.conditions,'\"kind\":\"disturbed\"') > 0 "
+
 // INDEXED BY, where SQLite, which guesses that each value of an index is equally rare, takes or may
 // take one that fits most runs.
 static const char *const sql[STORE_QUERIES] = {
@@ -103,20 +116,16 @@ static const char *const sql[STORE_QUERIES] = {
         "SELECT id FROM run INDEXED BY run_node_benchmark_state WHERE node = ?1 AND benchmark = ?2 "
         "AND state = 'succeeded' AND source = 'measured' AND class_hash = ?3 "
         "AND method = ?4 ORDER BY id DESC LIMIT 1",
-    // Conditions of a run whose values are of a part of it, or of a disturbed node. Among the
-    // newest runs of the benchmark, so that runs of another set-up cost no more.
     [Q_METRIC_LIKE] =
-        "SELECT r.id,m.value_milli FROM (SELECT id,class_hash,config_hash,method,conditions,source "
-        "FROM run INDEXED BY run_node_benchmark_state WHERE node = ?1 AND benchmark = ?2 "
-        "AND state = 'succeeded' ORDER BY id DESC LIMIT ?8) AS r "
+        "SELECT r.id,m.value_milli FROM " RUNS_LIKE_SQL
         "CROSS JOIN metric AS m INDEXED BY metric_run ON m.run_id = r.id "
-        "CROSS JOIN series AS s ON s.id = m.series "
-        "WHERE r.class_hash = ?3 AND r.config_hash = ?4 AND r.method = ?5 "
-        "AND r.source = 'measured' AND s.metric = ?6 AND instr(s.variant,?7) = 0 "
-        "AND instr(coalesce(r.conditions,''),'\"kind\":\"time_limit\"') = 0 "
-        "AND instr(coalesce(r.conditions,''),'\"kind\":\"disturbed\"') = 0 "
-        "ORDER BY instr(coalesce(r.conditions,''),'\"kind\":\"few_samples\"') > 0, r.id DESC "
-        "LIMIT 1",
+        "CROSS JOIN series AS s ON s.id = m.series WHERE " IS_LIKE_SQL
+        "AND s.metric = ?7 AND instr(s.variant,?8) = 0 AND NOT " DISTURBED_SQL
+        "ORDER BY instr(r.conditions,'\"kind\":\"few_samples\"') > 0, r.id DESC LIMIT 1",
+    [Q_RUNS_LIKE] = "SELECT r.id,r.n_ranks,r.started_ms,r.finished_ms,"
+                    "instr(r.conditions,'\"kind\":\"launcher\"') > 0,r.spec FROM " RUNS_LIKE_SQL
+                    "WHERE " IS_LIKE_SQL "AND instr(r.conditions,'\"kind\":\"budget\"') = 0 "
+                    "ORDER BY " DISTURBED_SQL ", r.id DESC",
     [Q_NEWEST_VALUES] =
         "SELECT s.id,s.metric,s.variant,s.unit,m.run_id,m.measured_ms,m.value_milli "
         "FROM series AS s INDEXED BY series_newest "

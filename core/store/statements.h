@@ -52,6 +52,7 @@ enum store_query {
     Q_LATEST,
     Q_NEWEST_LIKE,
     Q_METRIC_LIKE,
+    Q_RUNS_LIKE,
     Q_NEWEST_VALUES,
     Q_NEWEST_COUNT,
     Q_PENDING,

@@ -414,6 +414,39 @@ def test_an_estimate_counts_with_what_pages_cost_here(make_daemon):
     assert fresh == before, "a node that was set up otherwise keeps the assumed speeds"
 
 
+def test_estimates_learn_from_runs_of_the_same_request(make_daemon):
+    """Of another size, with a budget or cut by their time limit they do not count; a run that starts keeps the estimate of its plan."""
+    daemon = make_daemon()
+    spec = {"benchmark": "latency", "size": "1", "ranks": 1, "quick": True, "launcher": "processes"}
+
+    def plan(**other):
+        return daemon.post("/v1/runs?dry_run=true", {**spec, **other}).json["plan"]
+
+    def change(sql):
+        with sqlite3.connect(daemon.home / "state" / "numaprobe.db") as db:
+            assert db.execute(sql, (run["id"],)).rowcount > 0, sql
+        db.close()
+        return plan()
+
+    before, usual, other = plan(), plan(quick=False), plan(size="2")
+    assert before["estimate_past"] is None, before
+    run = daemon.run(**spec)
+    assert run["state"] == "succeeded" and run["plan"]["estimate_s"] == before["estimate_s"], run
+    ms = round(2000 * before["estimate_s"])
+    change("UPDATE run SET conditions = NULL WHERE id = ?")
+    slow = change(f"UPDATE run SET finished_ms = started_ms + {ms} WHERE id = ?")
+    assert slow["estimate_past"]["run"] == run["id"], slow
+    assert slow["estimate_past"]["times"] == pytest.approx(2, rel=0.01), slow
+    assert slow["estimate_s"] == pytest.approx(2 * before["estimate_s"], rel=0.01), (before, slow)
+    assert plan(quick=False)["estimate_s"] == pytest.approx(2 * usual["estimate_s"], rel=0.01), "of other effort"
+    assert plan(size="2") == other, "another size is another request"
+    again = daemon.run(**spec)
+    assert again["plan"]["estimate_past"] == slow["estimate_past"], again
+    for kind in ("time_limit", "budget"):
+        cut = change(f"""UPDATE run SET conditions = '[{{"kind":"{kind}","severity":"warning"}}]' WHERE id = ?""")
+        assert cut["estimate_past"]["run"] == again["id"], (kind, cut)
+
+
 @contextlib.contextmanager
 def reserved(pages):
     """So many huge pages of 2 MiB more are reserved, as far as this machine lets us."""

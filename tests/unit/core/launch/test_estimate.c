@@ -402,6 +402,61 @@ static void speed_bounds(void)
     CHECK(speed_times(SPEED_LOAD, 0) == 0 && speed_times(SPEED_LOAD, NAN) == 0, "no value");
 }
 
+// Runs of a request, of so many ranks each, that took so many times their estimate.
+static struct past_runs past_of(const struct spec *s, const struct workload *w, const double *times,
+                                const int *ranks, int n)
+{
+    struct past_runs past = {.n = n};
+    for (int i = 0; i < n; i++)
+        past.list[i] = (struct past_run){
+            .run = i + 1, .n_ranks = ranks[i], .seconds = times[i] * estimate_s(s, w), .spec = *s};
+    return past;
+}
+
+// What runs of the same request took stands for all that speeds do not know, also with less effort.
+static void past_runs(void)
+{
+    static const struct {
+        double times[PAST_RUNS_MAX];
+        int ranks[PAST_RUNS_MAX], n;
+        int64_t run;
+        double by;
+    } cases[] = {{{0}, {0}, 0, 0, 0},
+                 {{1.5}, {16}, 1, 1, 1.5},
+                 {{3, 1.5}, {16, 16}, 2, 2, 1.5},
+                 {{1.2, 3}, {16, 16}, 2, 1, 1.2},
+                 {{3, 1.1, 1.4}, {16, 16, 16}, 3, 3, 1.4},
+                 {{3, 1.1, 1.4}, {8, 16, 8}, 3, 2, 1.1},
+                 {{100}, {16}, 1, 1, SPEED_TIMES_MOST},
+                 {{0.01}, {16}, 1, 1, 1 / SPEED_TIMES_MOST},
+                 {{2}, {8}, 1, 0, 0}};
+    struct topology t CLEANUP(topology_fini) = synthetic(two_nodes);
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct workload w CLEANUP(workload_fini) = {0};
+    struct spec usual, quick;
+    struct err err = {0};
+    spec_init(&usual, BENCHMARK_BANDWIDTH);
+    quick = usual;
+    spec_quick(&quick);
+    CHECK(planned_s(&p, &w, &usual, &t, &err) > 0 && w.ranks == 16, "a plan: %s", err.text);
+    const double without[] = {estimate_s(&usual, &w), estimate_s(&quick, &w)};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        w.past = (struct found_speed){0};
+        struct past_runs past = past_of(&usual, &w, cases[i].times, cases[i].ranks, cases[i].n);
+        w.past = estimate_past(&past, &w);
+        double by = cases[i].run ? cases[i].by : 1;
+        CHECK(w.past.run == cases[i].run && fabs(w.past.times - cases[i].by) < 1e-9 &&
+                  fabs(estimate_s(&usual, &w) - by * without[0]) < 1e-6 &&
+                  fabs(estimate_s(&quick, &w) - by * without[1]) < 1e-6,
+              "%d runs: %.2f times, by run %lld", cases[i].n, w.past.times, (long long)w.past.run);
+    }
+    struct past_runs past = past_of(&usual, &w, (const double[]){1}, (const int[]){16}, 1);
+    w.past = (struct found_speed){0};
+    past.list[0] = (struct past_run){.run = 1, .n_ranks = 16, .seconds = without[0], .spec = usual};
+    w.processes = true; // which start faster than MPI's, as that run did
+    CHECK(estimate_past(&past, &w).times == 1, "a run is compared as it was started");
+}
+
 static void many_nodes(void)
 {
     struct topology t CLEANUP(topology_fini) = synthetic(servers[0].text);
@@ -418,6 +473,7 @@ int main(void)
     struct topology larger CLEANUP(topology_fini) = synthetic(twelve_nodes);
     all_workloads();
     measured_speeds();
+    past_runs();
     speed_bounds();
     every_benchmark(&t, &larger);
     budgets(&t);

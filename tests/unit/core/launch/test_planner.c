@@ -397,6 +397,11 @@ static void found_caches(void)
                  "\"estimate_from\":13,\"estimate_speeds\":[{\"speed\":\"memory_load\","
                  "\"benchmark\":\"hierarchy\",\"run\":13,\"times\":1.5}]"),
           "a message is of no account here: %s", buf_text(&json));
+    CHECK(strstr(buf_text(&json), "\"estimate_past\":null"), "no run of the same request");
+    p.past = (struct found_speed){.run = 15, .times = 1.25};
+    plan_write_json(&p, &w, NULL);
+    CHECK(strstr(buf_text(&json), "\"estimate_past\":{\"run\":15,\"times\":1.25}"), "one: %s",
+          buf_text(&json));
 }
 
 // Memory over several nodes: each has its part of it.

@@ -85,6 +85,34 @@ static void findings_one_by_one(void)
     dir_remove(root);
 }
 
+// A virtual machine's balloon says whether the host gets memory that is free.
+static void findings_of_a_balloon(void)
+{
+    char root[64];
+    dir_make(root);
+    struct topology t CLEANUP(topology_fini) = synthetic("Package:1 [NUMANode] Core:2 PU:1");
+    static const struct {
+        const char *first, *second, *features;
+        bool takes;
+    } cases[] = {
+        {"0x0002\n", "0x0005\n", "0110010100\n", true},
+        {"0x0002\n", "0x0005\n", "0110000100\n", false},
+        {"0x0002\n", "0x0005\n", "0110\n", false},
+        {"0x0002\n", "0x0015\n", "0110010100\n", false},
+    };
+    dir_write(root, "proc/cpuinfo", "flags : fpu hypervisor lm\n");
+    dir_write(root, "sys/bus/virtio/devices/virtio0/features", "1111111111\n");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        dir_write(root, "sys/bus/virtio/devices/virtio0/device", cases[i].first);
+        dir_write(root, "sys/bus/virtio/devices/virtio1/device", cases[i].second);
+        dir_write(root, "sys/bus/virtio/devices/virtio1/features", cases[i].features);
+        const struct finding *f = found(root, &t, "virtual_machine");
+        CHECK(f && !strstr(f->text, "takes free memory") == !cases[i].takes, "%s: %s",
+              cases[i].features, f ? f->text : "not found");
+    }
+    dir_remove(root);
+}
+
 // What hangs on the topology and on the programs, not on files.
 static void findings_elsewhere(void)
 {
@@ -112,6 +140,7 @@ int main(void)
 {
     findings();
     findings_one_by_one();
+    findings_of_a_balloon();
     findings_elsewhere();
     return tap_done();
 }

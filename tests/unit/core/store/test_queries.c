@@ -42,9 +42,9 @@ static const struct exception {
     {"SELECT name, (SELECT value FROM counter WHERE counter.name = 'seq') FROM identity",
      "SCAN identity", "one row"},
     {"FROM baseline AS b", "", "100 baselines at most"},
-    {"AND state = 'succeeded' ORDER BY id DESC LIMIT ?8) AS r", "SCAN r", "16 runs at most"},
-    {"AND state = 'succeeded' ORDER BY id DESC LIMIT ?8) AS r", "USE TEMP B-TREE FOR ORDER BY",
-     "values of these"},
+    {"AND state = 'succeeded' ORDER BY id DESC LIMIT ?6) AS r", "SCAN r", "16 runs at most"},
+    {"AND state = 'succeeded' ORDER BY id DESC LIMIT ?6) AS r", "USE TEMP B-TREE FOR ORDER BY",
+     "these, or values of them"},
 };
 
 static char dir[64];
@@ -421,8 +421,10 @@ static int metric_like(const char *node, const char *class, const char *config, 
 {
     struct err err;
     double value = 0;
-    const struct metric_wanted w = {node,   BENCHMARK_PAGEFAULT,      class,
-                                    config, "pagefault.4k.single_ns", without};
+    const struct metric_wanted w = {
+        {node, BENCHMARK_PAGEFAULT, class, config, benchmarks[BENCHMARK_PAGEFAULT].method},
+        "pagefault.4k.single_ns",
+        without};
     int found = store_metric_newest_like(s, &w, run, &value, &err);
     return found > 0 ? (int)value : found;
 }
@@ -467,10 +469,53 @@ static void test_metric_like(void)
     CHECK(metric_like("q", "h", "d", "", &run) == 0 && metric_like("q", "i", "c", "", &run) == 0 &&
               metric_like("r", "h", "c", "", &run) == 0,
           "nor one of another set-up, hardware or node");
-    for (int i = 0; i < METRIC_LIKE_RUNS; i++)
+    for (int i = 0; i < RUNS_LIKE; i++)
         put_fault("d", "", "load", 4000 + i);
     FEW(0, metric_like("q", "h", "c", "", &run), "nor one that many others followed");
-    FEW(4000 + METRIC_LIKE_RUNS - 1, metric_like("q", "h", "d", "", &run), "the newest of many");
+    FEW(4000 + RUNS_LIKE - 1, metric_like("q", "h", "d", "", &run), "the newest of many");
+}
+
+// ---- how long such runs took
+
+struct took {
+    int n, most;
+    struct run_took list[RUNS_LIKE]; // their texts are gone
+};
+
+static bool take_took(void *ctx, const struct run_took *r)
+{
+    struct took *t = ctx;
+    t->list[t->n] = *r;
+    return ++t->n < t->most && r->spec && *r->spec;
+}
+
+static struct took runs_like(const char *config, const char *method, int most)
+{
+    struct err err;
+    struct took t = {.most = most};
+    const struct run_like like = {"q", BENCHMARK_PAGEFAULT, "h", config, method};
+    CHECK(store_runs_like(s, &like, take_took, &t, &err) == 0, "runs like that are read");
+    return t;
+}
+
+static void test_runs_like(void)
+{
+    const char *method = benchmarks[BENCHMARK_PAGEFAULT].method;
+    int64_t plain = put_fault("t", "", "load", 1), disturbed = put_fault("t", "", "disturbed", 1);
+    put_fault("t", "", "time_limit", 1);
+    put_fault("t", "", "budget", 1);
+    int64_t newest = put_fault("t", "", "launcher", 1);
+    run_sql("UPDATE run SET n_ranks = 2, started_ms = 1000, finished_ms = 2500 WHERE id = "
+            "(SELECT max(id) FROM run)");
+    struct took t = runs_like("t", method, RUNS_LIKE);
+    CHECK(t.n == 3 && t.list[0].id == newest && t.list[1].id == plain && t.list[2].id == disturbed,
+          "the newest first, disturbed ones last, those cut or with a budget not");
+    CHECK(t.list[0].n_ranks == 2 && t.list[0].started_ms == 1000 && t.list[0].finished_ms == 2500 &&
+              t.list[0].without_mpi && !t.list[1].without_mpi,
+          "what is known of one");
+    CHECK(runs_like("t", method, 1).n == 1, "no more than are wanted");
+    CHECK(runs_like("u", method, 9).n == 0 && runs_like("t", "other-v1", 9).n == 0,
+          "none of another set-up or method");
 }
 
 // ---- series go with their last point
@@ -513,6 +558,7 @@ int main(void)
     test_list_work();
     test_other_work();
     test_metric_like();
+    test_runs_like();
     sqlite3_trace_v2(s->db, 0, NULL, NULL);
     test_series_go();
     for (int i = 0; i < n_texts; i++)
