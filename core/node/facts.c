@@ -595,11 +595,9 @@ static void fit(char *value, size_t room)
     snprintf(value + cut, room - cut, "... sha256:%s", hash);
 }
 
-int fingerprint_read(struct fingerprint *f, const struct topology *t, const char *root,
-                     struct err *err)
+void fingerprint_read(struct fingerprint *f, const struct topology *t, const char *root)
 {
     const struct source s = {t, root};
-    (void)err;
     memset(f, 0, sizeof *f);
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         char value[8192];
@@ -612,5 +610,4 @@ int fingerprint_read(struct fingerprint *f, const struct topology *t, const char
     }
     facts_seal(&f->machine_class);
     facts_seal(&f->config);
-    return 0;
 }

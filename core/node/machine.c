@@ -132,10 +132,7 @@ int machine_read(struct machine *m, const char *root, struct err *err)
     if (got.topology.this_system)
         got.topology.pages = memory_page_sizes(root);
     machine_read_weights(&got.topology, root);
-    if (fingerprint_read(&got.fingerprint, &got.topology, root, err) < 0) {
-        machine_fini(&got);
-        return -1;
-    }
+    fingerprint_read(&got.fingerprint, &got.topology, root);
     if (gethostname(got.hostname, sizeof got.hostname - 1) < 0)
         snprintf(got.hostname, sizeof got.hostname, "localhost");
     *m = got;

@@ -30,5 +30,4 @@ int machine_refresh(struct machine *m, struct machine *was, const char *root, st
 void machine_fini(struct machine *m);
 
 // Fresh facts only (before every run: the configuration may have changed). Sealed.
-int fingerprint_read(struct fingerprint *f, const struct topology *t, const char *root,
-                     struct err *err);
+void fingerprint_read(struct fingerprint *f, const struct topology *t, const char *root);

@@ -76,17 +76,13 @@ static void begin_add_group(struct job *j, const struct run_groups *groups)
                        "the run's memory is not limited: its cgroup has no memory controller");
 }
 
-// Hands the row of the run to `put`.
+// Hands the row of the run to `put`. The facts are those of the plan, which is made just before.
 static int with_row(struct job *j, struct store *s, const struct machine *m,
                     int (*put)(struct store *s, const struct run_restore *row, struct err *err),
                     struct err *err)
 {
     CLEANUP_BUF struct buf plan = BUF_INIT, conditions = BUF_INIT;
-    CLEANUP_MEM struct fingerprint *f = calloc(1, sizeof *f);
-    if (!f)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for the fingerprint");
-    if (fingerprint_read(f, &job_machine(j, m)->topology, "", err) < 0)
-        return -1;
+    const struct machine *planned = job_machine(j, m);
     struct jsonw w = jsonw_to(&plan);
     plan_write_json(&j->plan, &w, NULL);
     struct jsonw list = jsonw_to(&conditions);
@@ -100,8 +96,8 @@ static int with_row(struct job *j, struct store *s, const struct machine *m,
                                     .node = m->hostname,
                                     .plan_json = buf_text(&plan),
                                     .conditions_json = buf_text(&conditions),
-                                    .fingerprint = f,
-                                    .topology_xml = job_machine(j, m)->topology_xml};
+                                    .fingerprint = &planned->fingerprint,
+                                    .topology_xml = planned->topology_xml};
     return put(s, &row, err);
 }
 

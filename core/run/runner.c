@@ -92,16 +92,18 @@ int runner_look_at_machine(struct runner *r, struct err *err)
     return 0;
 }
 
-// What a plan for `s` is made from. The set-up is read anew: it may have changed since the start.
+// What a plan for `s` is made from. The set-up is read anew: it may have changed since the last
+// plan. A run that starts is stored with it.
 static int runner_look_before_plan(struct runner *r, const struct spec *s, struct err *err)
 {
     struct machine *m = r->gate.machine;
-    struct fingerprint now;
-    if (runner_look_at_machine(r, err) < 0 || found_memory_look(m, r->store, err) < 0 ||
-        fingerprint_read(&now, &m->topology, "", err) < 0 ||
-        found_speeds_look(m, r->store, &now, err) < 0)
+    struct fingerprint *now = &m->fingerprint;
+    if (runner_look_at_machine(r, err) < 0)
         return -1;
-    return past_runs_look(&r->gate.past, r->store, m->hostname, &now, s, err);
+    fingerprint_read(now, &m->topology, "");
+    if (found_memory_look(m, r->store, err) < 0 || found_speeds_look(m, r->store, now, err) < 0)
+        return -1;
+    return past_runs_look(&r->gate.past, r->store, m->hostname, now, s, err);
 }
 
 // --- finishing

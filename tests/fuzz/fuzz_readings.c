@@ -121,5 +121,5 @@ void fuzz_readings(const uint8_t *data, size_t size)
     take_readings();
     int n = machine_findings(&machine, root, findings, FINDINGS);
     fuzz_hold(n >= 0 && n <= FINDINGS);
-    fingerprint_read(&print, &machine, root, NULL);
+    fingerprint_read(&print, &machine, root);
 }

@@ -17,22 +17,21 @@ static const char *fact(const struct fingerprint *f, const char *name)
 static void command_lines(const struct topology *t, const char *root)
 {
     static struct fingerprint a, b;
-    struct err err = {0};
     char line[2048], filler[700];
     memset(filler, 'x', sizeof filler - 1);
     filler[sizeof filler - 1] = '\0';
     dir_write(root, "proc/cmdline",
               "quiet iommu.passthrough=1 rd.luks.key=abc MY_TOKEN=x keymap=de pass=\n");
-    fingerprint_read(&a, t, root, &err);
+    fingerprint_read(&a, t, root);
     CHECK_STR(fact(&a, "cmdline"),
               "quiet iommu.passthrough=1 rd.luks.key=* MY_TOKEN=* keymap=de pass=",
               "secrets are blanked, settings are not");
     snprintf(line, sizeof line, "%s mitigations=auto\n", filler);
     dir_write(root, "proc/cmdline", line);
-    fingerprint_read(&a, t, root, &err);
+    fingerprint_read(&a, t, root);
     snprintf(line, sizeof line, "%s mitigations=off\n", filler);
     dir_write(root, "proc/cmdline", line);
-    fingerprint_read(&b, t, root, &err);
+    fingerprint_read(&b, t, root);
     CHECK(strcmp(a.config.hash, b.config.hash) != 0 && strstr(fact(&a, "cmdline"), "... sha256:"),
           "a change behind what fits is a change");
     CHECK_STR(a.machine_class.hash, b.machine_class.hash, "of the configuration only");
@@ -45,22 +44,21 @@ static void modules(const struct topology *t, const char *root)
                                           0,  0,  0x18, 0, 0, 0, 0, 17, 21, 1, 0, 0, 0, 0, 0, 0,
                                           0,  0,  0,    0, 0, 0, 0, 0,  0,  0, 0, 0, 0, 0};
     static struct fingerprint a, b;
-    struct err err = {0};
     char path[200];
-    fingerprint_read(&a, t, root, &err);
+    fingerprint_read(&a, t, root);
     CHECK_STR(fact(&a, "dimms"), "(no such fact)", "tables that cannot be read are no fact");
     dir_write(root, "sys/firmware/dmi/tables/DMI", "");
     snprintf(path, sizeof path, "%s/sys/firmware/dmi/tables/DMI", root);
     FILE *f = fopen(path, "w");
     CHECK(f && fwrite(table, 1, sizeof table, f) == sizeof table && fclose(f) == 0, "a table");
-    fingerprint_read(&b, t, root, &err);
+    fingerprint_read(&b, t, root);
     CHECK_STR(fact(&b, "dimms"), "1x4M DDR3; slots 0 of 2", "modules and their slots");
     CHECK_STR(fact(&b, "dimm_speed"), "(no such fact)", "a speed that the table has not");
     CHECK(strcmp(a.machine_class.hash, b.machine_class.hash) != 0 &&
               strcmp(a.config.hash, b.config.hash) == 0,
           "modules are part of the kind of machine");
     unlink(path);
-    fingerprint_read(&b, t, root, &err);
+    fingerprint_read(&b, t, root);
     CHECK_STR(b.machine_class.hash, a.machine_class.hash, "without them the hash is as before");
 }
 
@@ -68,18 +66,17 @@ static void recorded_facts(void)
 {
     static struct fingerprint f;
     char root[64];
-    struct err err = {0};
     dir_make(root);
     struct topology t CLEANUP(topology_fini) = synthetic("Package:1 [NUMANode] Core:2 PU:1");
-    CHECK(fingerprint_read(&f, &t, root, &err) == 0 && !strcmp(fact(&f, "microcode"), "unknown") &&
-              !strcmp(fact(&f, "mitigations"), "unknown"),
+    fingerprint_read(&f, &t, root);
+    CHECK(!strcmp(fact(&f, "microcode"), "unknown") && !strcmp(fact(&f, "mitigations"), "unknown"),
           "nothing to read: unknown");
     dir_write(root, "sys/devices/system/cpu/vulnerabilities/l1tf", "Not affected\n");
     dir_write(root, "proc/cpuinfo",
               "processor\t: 0\nCPU implementer\t: 0x41\nCPU "
               "architecture: 8\nCPU part\t: 0xd0c\nCPU revision\t: 1\n");
     dir_write(root, "sys/class/dmi/id/product_name", "Box\xff 1\n");
-    fingerprint_read(&f, &t, root, &err);
+    fingerprint_read(&f, &t, root);
     CHECK_STR(fact(&f, "mitigations"), "none", "a CPU that nothing concerns");
     CHECK_STR(fact(&f, "cpu_id"), "0x41/8/0xd0c/1", "a CPU without a vendor's name");
     CHECK_STR(fact(&f, "product"), "Box? 1", "firmware that writes no UTF-8");
@@ -103,7 +100,7 @@ static void recorded_facts(void)
     t.kinds[1] = (struct topo_kind){.efficiency = 1, .max_mhz = 5000, .type = "IntelCore"};
     t.cpus[0].kind = 1;
     t.cpus[1].kind = 0;
-    fingerprint_read(&f, &t, root, &err);
+    fingerprint_read(&f, &t, root);
     CHECK_STR(fact(&f, "thp_sizes"), "64K madvise, 2M inherit", "sizes that are not off");
     CHECK_STR(fact(&f, "weighted_interleave"), "node0:3, node1:1", "weights of nodes");
     CHECK_STR(fact(&f, "network_nodes"), "mlx0:1", "interfaces that say their node");

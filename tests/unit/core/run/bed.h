@@ -156,17 +156,17 @@ int admission_error(const struct admission *a, struct err *err)
                            no_room ? "node 0 is full" : a->list[0].text);
 }
 
-int fingerprint_read(struct fingerprint *f, const struct topology *t, const char *root,
-                     struct err *err)
+static int facts_readings;
+
+void fingerprint_read(struct fingerprint *f, const struct topology *t, const char *root)
 {
     (void)t;
     (void)root;
-    (void)err;
+    facts_readings++;
     *f = (struct fingerprint){0};
     facts_seal(&f->machine_class);
     facts_add(&f->config, "thp", "madvise");
     facts_seal(&f->config);
-    return 0;
 }
 
 int machine_findings(const struct topology *t, const char *root, struct finding *out, int most)

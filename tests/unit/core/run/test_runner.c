@@ -10,7 +10,9 @@ static void test_good(struct bed *b)
     struct rank_info *ranks;
     char *log;
     int n, n_ranks;
+    facts_readings = 0;
     run_once(b, "good", &r);
+    CHECK_INT(facts_readings, 2, "the facts are read for the request and for the start");
     CHECK(r.state == RUN_SUCCEEDED, "good: %s %s", run_state_names[r.state], r.error_text);
     CHECK(r.n_ranks == 2 && r.n_cells == 6 && r.phase_ms[PHASE_MEASURE] == 4, "its numbers");
     CHECK_STR(r.method, "prp4-v2", "its method");
