@@ -26,7 +26,8 @@ struct reading {
 struct source {
     struct naming *naming;
     struct naming_source shown;
-    const char *text;          // the source itself, which may have a key in its URL
+    const char *text; // the source itself, which may have a key in its URL
+    enum source_kind kind;
     struct loop_timer *timer;  // the next reading
     struct child_output child; // reads it
     bool again;                // requested while it was being read
@@ -150,15 +151,16 @@ static void union_explain(struct naming *n)
     }
 }
 
+static bool source_begins(const struct source *s)
+{
+    return !s->shown.read_ms && !*s->shown.problem;
+}
+
 static bool announce_begins(const struct naming *n)
 {
-    for (int i = 0; i < n->n; i++) {
-        const struct naming_source *s = &n->list[i].shown;
-        enum source_kind kind;
-        if (!s->read_ms && !*s->problem && source_split(n->list[i].text, &kind, NULL) &&
-            kind == SOURCE_ANNOUNCE)
+    for (int i = 0; i < n->n; i++)
+        if (n->list[i].kind == SOURCE_ANNOUNCE && source_begins(&n->list[i]))
             return true;
-    }
     return false;
 }
 
@@ -343,7 +345,7 @@ static int naming_open_source(struct naming *n, int i, struct err *err)
     s->text = n->texts[i];
     s->shown.source = fleetd_source_shown(s->text, n->shown[i]);
     s->timer = loop_timer_new(n->loop, on_source_timer, s, err);
-    return s->timer ? 0 : -1;
+    return s->timer && source_split(s->text, &s->kind, err) ? 0 : -1;
 }
 
 struct naming *naming_new(struct loop *loop, const struct fleetd_config *c, naming_fn *named,
@@ -401,13 +403,10 @@ const struct naming_source *naming_source_at(const struct naming *n, int i)
 const struct naming_source *naming_slurm(const struct naming *n)
 {
     const struct naming_source *oldest = NULL;
-    for (int i = 0; i < n->n; i++) {
-        enum source_kind kind;
-        const struct naming_source *s = &n->list[i].shown;
-        if (source_split(s->source, &kind, NULL) && kind == SOURCE_SLURM &&
-            (!oldest || s->read_mono_ms < oldest->read_mono_ms))
-            oldest = s;
-    }
+    for (int i = 0; i < n->n; i++)
+        if (n->list[i].kind == SOURCE_SLURM &&
+            (!oldest || n->list[i].shown.read_mono_ms < oldest->read_mono_ms))
+            oldest = &n->list[i].shown;
     return oldest && oldest->read_ms ? oldest : NULL;
 }
 
@@ -420,7 +419,7 @@ bool naming_slurm_known(const struct naming *n)
 bool naming_begins(const struct naming *n)
 {
     for (int i = 0; i < n->n; i++)
-        if (!n->list[i].shown.read_ms && !*n->list[i].shown.problem)
+        if (source_begins(&n->list[i]))
             return true;
     return false;
 }
