@@ -16,6 +16,7 @@
 #include "client/print.h"
 #include "client/problem.h"
 #include "client/result.h"
+#include "model/budget.h"
 #include "model/run.h"
 #include "model/spec.h"
 
@@ -153,12 +154,12 @@ static void print_time(FILE *to, const struct json *plan)
     for (const struct json *k = json_first(json_get(plan, "shortened")); k; k = json_next(k)) {
         const char *name = json_get_text(k, "name", "");
         long long from = json_get_i64(k, "from", 0), less = json_get_i64(k, "to", 0);
+        CLEANUP_BUF struct buf line = BUF_INIT;
         if (strcmp(name, "pairs_most") == 0)
-            fprintf(to,
-                    "%lld of %lld pairs are measured, because the budget has no room for more\n",
-                    less, from);
+            budget_pairs_text(less, from, 0, &line);
         else
-            fprintf(to, "to fit the budget: %s %lld -> %lld\n", name, from, less);
+            buf_fmt(&line, "to fit the budget: %s %lld -> %lld", name, from, less);
+        fprintf(to, "%s\n", buf_text(&line));
     }
 }
 

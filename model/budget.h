@@ -22,5 +22,8 @@ void budget_apply_stored(const char *plan_json, struct spec *s);
 void budget_take_pairs(struct plan *p, struct spec *s, int64_t most);
 // "visits 8 -> 4, cell_ms 240 -> 100"; "" where nothing but pairs was lowered.
 void budget_describe(const struct plan *p, struct buf *out);
-// "2048 of 18336 pairs were measured, because the budget of 60 s has no room for more"; "": all.
+// As budget_pairs_text(); "": it has room for all.
 void budget_describe_pairs(const struct plan *p, int64_t budget_s, struct buf *out);
+// "the budget of 60 s has room for 2048 of 18336 pairs"; budget_s 0: without the number. Right
+// before the run and after it.
+void budget_pairs_text(int64_t pairs, int64_t of, int64_t budget_s, struct buf *out);

@@ -71,7 +71,7 @@ function availability(now) {
 
 // What the budget lowered.
 function fitted({ name, from, to }) {
-  return name === "pairs_most" ? `${to} of ${from} pairs are measured, because the budget has no room for more`
+  return name === "pairs_most" ? `The budget has room for ${to} of ${from} pairs`
     : `To fit the budget: ${name} ${from} → ${to}`;
 }
 

@@ -475,7 +475,7 @@ def test_the_plan_states_what_a_budget_lowers(browser, make_daemon):
     page.click("#dry-run")
     page.wait("document.getElementById('plan')")
     text = page.evaluate("document.getElementById('plan').textContent")
-    assert "8192 of 18336 pairs are measured, because the budget has no room for more" in text, text
+    assert "The budget has room for 8192 of 18336 pairs" in text, text
     assert "To fit the budget: repetitions 1000 → " in text and "undefined" not in text, text
     page.check()
 

@@ -157,8 +157,11 @@ static struct pairs_fit pairs_fit(struct spec *s, const struct topology *t, int6
     plan_write_json(&p, &out, NULL);
     budget_apply_stored(buf_text(&json), &stored);
     budget_describe_pairs(&p, budget_s, &pairs);
-    bool told =
-        f.most ? strstr(buf_text(&pairs), "pairs were measured, because") != NULL : pairs.len == 0;
+    char sentence[100] = "";
+    if (f.most)
+        snprintf(sentence, sizeof sentence, "the budget of %lld s has room for %lld of %lld pairs",
+                 (long long)budget_s, (long long)f.most, (long long)w.choice);
+    bool told = strcmp(buf_text(&pairs), sentence) == 0;
     f.kept = told && estimate_s(&f.measured, &w) <= (double)budget_s &&
              memcmp(&stored, &f.measured, sizeof stored) == 0 &&
              (!f.most || (f.most >= w.choice_least && f.most < w.choice));
