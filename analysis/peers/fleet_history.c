@@ -83,9 +83,8 @@ static void point_band(struct fleet_point *p, const struct fleet *f, int probe, 
     p->high = exp(band.centre + BAND * band.scale);
 }
 
-static int point_setup_differs(void *ctx, int i, struct err *err)
+static bool point_setup_differs(const void *ctx, int i)
 {
-    (void)err;
     return ((const struct fleet_history *)ctx)->list[i].setup_changed;
 }
 
@@ -105,7 +104,7 @@ static int mark_changes(struct fleet_history *h, struct err *err)
     for (int i = 0; i < n; i++) {
         struct fleet_point *p = &h->list[points[i].at];
         p->change_percent = points[i].percent;
-        setup_change_find(&p->cause, points[i].at, h->n, point_setup_differs, h, err);
+        p->cause = setup_change_find(points[i].at, h->n, point_setup_differs, h);
     }
     return n < 0 ? -1 : 0;
 }

@@ -170,21 +170,45 @@ struct measured_points {
     int n;
 };
 
-static int setup_differs_at(void *ctx, int i, struct err *err)
+// The set-ups of the runs in which a change of set-up is looked for, and of the one before them.
+struct near_setups {
+    int from; // the first one's place in the history
+    struct run_setup list[2 * SETUP_CHANGE_REACH + 2];
+};
+
+static int near_setups_read(struct near_setups *near, const struct measured_points *p, int at,
+                            struct err *err)
 {
-    const struct measured_points *p = ctx;
-    return machine_then_differs(p->store, p->list[i - 1].run_id, p->list[i].run_id, err);
+    near->from = at > SETUP_CHANGE_REACH ? at - SETUP_CHANGE_REACH - 1 : 0;
+    for (int i = near->from; i < p->n && i <= at + SETUP_CHANGE_REACH; i++)
+        if (store_run_setup(p->store, p->list[i].run_id, &near->list[i - near->from], err) < 0)
+            return -1;
+    return 0;
 }
 
-static int write_change_cause(struct measured_points *p, int at, struct jsonw *w, struct err *err)
+static struct setup_hashes near_setup(const struct near_setups *near, int i)
 {
-    struct setup_change cause;
-    if (setup_change_find(&cause, at, p->n, setup_differs_at, p, err) < 0)
+    const struct run_setup *s = &near->list[i - near->from];
+    return (struct setup_hashes){s->class_hash, s->config_hash};
+}
+
+static bool near_setup_differs(const void *near, int i)
+{
+    const struct setup_hashes a = near_setup(near, i - 1), b = near_setup(near, i);
+    return setup_hashes_differ(&a, &b);
+}
+
+static int write_change_cause(const struct measured_points *p, int at, struct jsonw *w,
+                              struct err *err)
+{
+    struct near_setups near;
+    if (near_setups_read(&near, p, at, err) < 0)
         return -1;
-    const struct history_point *first = &p->list[at + cause.runs];
+    const struct setup_change cause = setup_change_find(at, p->n, near_setup_differs, &near);
+    const struct setup_hashes before = near_setup(&near, at + cause.runs - 1),
+                              now = near_setup(&near, at + cause.runs);
     setup_change_write_json(&cause, w);
-    return machine_then_write_changes_of(p->store, (first - 1)->run_id, first->run_id, w,
-                                         "fact_changes", err);
+    return machine_then_write_setups(p->store, &before, &now, w, "fact_changes", err);
 }
 
 static int write_change(struct measured_points *p, const struct change_point *c, struct jsonw *w,

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "analysis/compare/fact_changes.h"
-#include "analysis/compare/setup_change.h"
 #include "base/cleanup.h"
 
 void machine_then_fini(struct machine_then *p)
@@ -60,34 +59,15 @@ int machine_then_write_changes(const struct machine_then *a, const struct machin
     return 0;
 }
 
-// 0: it is gone, and its hashes are empty.
-static int machine_then_run(struct store *s, int64_t id, struct run *out, struct err *err)
+static int machine_then_read(void *ctx, const char *hash, struct facts *out, struct json **document,
+                             struct err *err)
 {
-    return store_run_get(s, id, out, err) < 0 && err->code != ERR_NOT_FOUND ? -1 : 0;
+    return load_facts(ctx, hash, document, out, err);
 }
 
-static int load_by_id(struct store *s, int64_t id, struct machine_then *out, struct err *err)
+int machine_then_write_setups(struct store *s, const struct setup_hashes *a,
+                              const struct setup_hashes *b, struct jsonw *w, const char *key,
+                              struct err *err)
 {
-    struct run r CLEANUP(run_fini) = {0};
-    return machine_then_run(s, id, &r, err) < 0 ? -1 : machine_then_load(s, &r, out, err);
-}
-
-int machine_then_write_changes_of(struct store *s, int64_t a, int64_t b, struct jsonw *w,
-                                  const char *key, struct err *err)
-{
-    struct machine_then before CLEANUP(machine_then_fini) = {0};
-    struct machine_then after CLEANUP(machine_then_fini) = {0};
-    if (load_by_id(s, a, &before, err) < 0 || load_by_id(s, b, &after, err) < 0)
-        return -1;
-    return machine_then_write_changes(&before, &after, w, key, err);
-}
-
-int machine_then_differs(struct store *s, int64_t a, int64_t b, struct err *err)
-{
-    struct run before CLEANUP(run_fini) = {0}, after CLEANUP(run_fini) = {0};
-    if (machine_then_run(s, a, &before, err) < 0 || machine_then_run(s, b, &after, err) < 0)
-        return -1;
-    const struct setup_hashes then = {before.class_hash, before.config_hash};
-    const struct setup_hashes now = {after.class_hash, after.config_hash};
-    return setup_hashes_differ(&then, &now);
+    return setup_changes_write_json(a, b, machine_then_read, s, w, key, err);
 }

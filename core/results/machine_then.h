@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the machine was when a stored run was made.
 #pragma once
+#include "analysis/compare/setup_change.h"
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "core/store/store.h"
@@ -18,8 +19,7 @@ void machine_then_fini(struct machine_then *p);
 // The differences, most suspicious first; null where one of the two is not known.
 int machine_then_write_changes(const struct machine_then *a, const struct machine_then *b,
                                struct jsonw *w, const char *key, struct err *err);
-// The same for two runs by number. A run that is gone is not known.
-int machine_then_write_changes_of(struct store *s, int64_t a, int64_t b, struct jsonw *w,
-                                  const char *key, struct err *err);
-// 1: the machines of these two runs are known and differ; 0: they do not, or are not; -1.
-int machine_then_differs(struct store *s, int64_t a, int64_t b, struct err *err);
+// The same by the hashes of two runs.
+int machine_then_write_setups(struct store *s, const struct setup_hashes *a,
+                              const struct setup_hashes *b, struct jsonw *w, const char *key,
+                              struct err *err);

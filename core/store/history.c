@@ -4,6 +4,7 @@
 #include "core/store/history.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,6 +132,18 @@ static int one_number(sqlite3_stmt *q, int64_t *n, struct err *err)
     if (row > 0)
         *n = sqlite3_column_int64(q, 0);
     return row;
+}
+
+int store_run_setup(struct store *s, int64_t id, struct run_setup *out, struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_SETUP];
+    *out = (struct run_setup){0};
+    int row = sq_bind(q, err, "i", id) < 0 ? -1 : sq_step(q, err);
+    if (row <= 0)
+        return row;
+    snprintf(out->class_hash, sizeof out->class_hash, "%s", sq_text(q, 0));
+    snprintf(out->config_hash, sizeof out->config_hash, "%s", sq_text(q, 1));
+    return sq_row_whole(q, err);
 }
 
 int store_series_before(struct store *s, int64_t series, int64_t at_ms, int64_t *measured_ms,

@@ -39,6 +39,12 @@ struct history_point {
 int store_history(struct store *s, int64_t series, int64_t since_ms, int64_t until_ms, int limit,
                   struct history_point **out, int *n, bool *more, struct err *err);
 
+// The hashes of the machine of a run; "": not known, or the run is gone.
+struct run_setup {
+    char class_hash[65], config_hash[65];
+};
+int store_run_setup(struct store *s, int64_t id, struct run_setup *out, struct err *err);
+
 // When the series was measured last at or before at_ms: 1 found, 0 never, -1.
 int store_series_before(struct store *s, int64_t series, int64_t at_ms, int64_t *measured_ms,
                         struct err *err);

@@ -34,6 +34,7 @@ static const char *const sql[STORE_QUERIES] = {
                "ORDER BY id LIMIT 1",
     [Q_QUEUE_LENGTH] = "SELECT count(*) FROM run WHERE state = 'queued'",
     [Q_STATE] = "SELECT state FROM run WHERE id = ?1",
+    [Q_SETUP] = "SELECT class_hash,config_hash FROM run WHERE id = ?1",
     [Q_STARTED] = "UPDATE run SET state = 'running', started_ms = ?2, plan = ?3, conditions = ?4, "
                   "class_hash = ?5, config_hash = ?6, topology_hash = ?7 "
                   "WHERE id = ?1 AND state = 'queued'",

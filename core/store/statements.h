@@ -18,6 +18,7 @@ enum store_query {
     Q_NEXT,
     Q_QUEUE_LENGTH,
     Q_STATE,
+    Q_SETUP,
     Q_STARTED,
     Q_FINISHED,
     Q_NEXT_SEQ,

@@ -95,20 +95,17 @@ static struct setup_hashes machine_of(const struct stored_series *s, const struc
     return (struct setup_hashes){s->texts.list[p->class], s->texts.list[p->config]};
 }
 
-static int stored_setup_differs(void *ctx, int i, struct err *err)
+static bool stored_setup_differs(const void *ctx, int i)
 {
     const struct stored_series *s = ctx;
     const struct setup_hashes a = machine_of(s, &s->list[i - 1]), b = machine_of(s, &s->list[i]);
-    (void)err;
     return setup_hashes_differ(&a, &b);
 }
 
 static int write_stored_cause(const struct request *q, struct stored_series *s, int at,
                               struct jsonw *w, struct err *err)
 {
-    struct setup_change cause;
-    if (setup_change_find(&cause, at, s->n, stored_setup_differs, s, err) < 0)
-        return -1;
+    const struct setup_change cause = setup_change_find(at, s->n, stored_setup_differs, s);
     const struct stored_point *first = &s->list[at + cause.runs];
     const struct setup_hashes before = machine_of(s, first - 1), now = machine_of(s, first);
     setup_change_write_json(&cause, w);

@@ -5,6 +5,6 @@
 #include "base/jsonw.h"
 #include "fleet/store/store.h"
 
-// The member "fact_changes", as far as the documents are here.
+// The member "fact_changes"; null where a hash is not known, or its document is not here.
 int stored_changes_write(struct fleet_store *store, const struct setup_hashes *a,
                          const struct setup_hashes *b, struct jsonw *w, struct err *err);

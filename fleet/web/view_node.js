@@ -49,7 +49,7 @@ function metricsTable(name, { metrics, class: hash, evaluated }) {
 function changeItem(change, unit) {
   const facts = change.fact_changes;
   return make("li", {}, make("b", {}, `${percent(change.percent)} `), `since ${when(change.at)} UTC: ${figures(change.before)} → ${figures(change.after)} ${unit}. `,
-    causeHead(change), facts.length > 0 && make("ul", {}, facts.map((f) => make("li", {}, changeText(f)))));
+    causeHead(change), facts && facts.length > 0 && make("ul", {}, facts.map((f) => make("li", {}, changeText(f)))));
 }
 
 // Where the class was, day by day. A day is as wide as it is long.

@@ -160,11 +160,11 @@ static void test_detectable(void)
           "four runs say nothing");
 }
 
-static int differs_there(void *ctx, int i, struct err *err)
+static bool differs_there(const void *ctx, int i)
 {
-    if (i == 0)
-        return err_set(err, ERR_INTERNAL, "", "no run is before the first");
-    return ((const char *)ctx)[i] == 'X';
+    const char *setups = ctx;
+    CHECK(i > 0 && i < (int)strlen(setups), "%s: no run is before the first, run %d", setups, i);
+    return setups[i] == 'X';
 }
 
 // The nearest change of set-up, and of two as near the earlier one; not outside of the series.
@@ -189,11 +189,9 @@ static void test_setup_change(void)
         {".......X", 8, true, -1, "the set-up changed 1 run earlier"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct setup_change c;
         char text[SETUP_CHANGE_TEXT];
-        CHECK(setup_change_find(&c, cases[i].at, (int)strlen(cases[i].setups), differs_there,
-                                cases[i].setups, NULL) == 0,
-              "%s: searched", cases[i].setups);
+        const struct setup_change c = setup_change_find(cases[i].at, (int)strlen(cases[i].setups),
+                                                        differs_there, cases[i].setups);
         CHECK(c.found == cases[i].found && c.runs == cases[i].runs, "%d runs later", c.runs);
         CHECK_STR(setup_change_text(&c, text), cases[i].text, "in words");
     }
@@ -217,9 +215,61 @@ static void test_setup_hashes(void)
               cases[i].b.config_hash);
 }
 
+// Facts by their hash. Those of "gone" are not here, those of "bad" cannot be read.
+static int setup_read(void *ctx, const char *hash, struct facts *out, struct json **document,
+                      struct err *err)
+{
+    char text[100];
+    ++*(int *)ctx;
+    if (strcmp(hash, "bad") == 0)
+        return err_set(err, ERR_STORAGE, "", "no disk");
+    if (strcmp(hash, "gone") == 0)
+        return 0;
+    snprintf(text, sizeof text, "{\"hash\":\"\",\"facts\":{\"microcode\":\"%s\"}}", hash);
+    *document = json_parse(text, strlen(text), err);
+    return *document ? facts_from_json(out, *document, err) : -1;
+}
+
+// A node and a collector have the same rule here too. What is not known is not empty.
+static void test_setup_facts(void)
+{
+#define CHANGED(kind, a, b)                                                                        \
+    "{\"f\":[{\"kind\":\"" kind "\",\"name\":\"microcode\",\"before\":\"" a "\",\"after\":\"" b    \
+    "\",\"weight\":75}]}"
+    static const struct {
+        struct setup_hashes a, b;
+        const char *json; // NULL: an error
+        int readings;
+    } cases[] = {
+        {{"c", "k"}, {"c", "k"}, "{\"f\":[]}", 0},
+        {{"c", "k"}, {"c", "m"}, CHANGED("config", "k", "m"), 2},
+        {{"c", "k"}, {"d", "k"}, CHANGED("hardware", "c", "d"), 2},
+        {{"c", ""}, {"c", "k"}, "{\"f\":null}", 0},
+        {{"c", "k"}, {"", "k"}, "{\"f\":null}", 0},
+        {{"", ""}, {"", ""}, "{\"f\":null}", 0},
+        {{"c", "k"}, {"c", "gone"}, "{\"f\":null}", 2},
+        {{"c", "bad"}, {"c", "k"}, NULL, 1},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP_BUF struct buf text = BUF_INIT;
+        struct jsonw w = jsonw_to(&text);
+        struct err err = {0};
+        int readings = 0;
+        jsonw_object(&w, NULL);
+        int rc = setup_changes_write_json(&cases[i].a, &cases[i].b, setup_read, &readings, &w, "f",
+                                          &err);
+        jsonw_end(&w);
+        CHECK_INT(readings, cases[i].readings, "only what differs is read");
+        CHECK_INT(rc, cases[i].json ? 0 : -1, "an error is passed on");
+        if (cases[i].json)
+            CHECK_STR(buf_text(&text), cases[i].json, "what differs");
+    }
+}
+
 int main(void)
 {
     test_setup_hashes();
+    test_setup_facts();
     test_setup_change();
     test_detectable();
     test_quiet();
