@@ -452,44 +452,53 @@ static int take_items(struct ingest_process *p)
     return rc;
 }
 
-static int retain_all(struct ingest_process *p, int64_t now_ms, struct fleet_retention *r,
-                      struct err *err)
+static int report_retention(enum ingest_kind of, const struct fleet_retention *done,
+                            const struct err *err)
 {
-    static const int64_t day_ms = 86400 * 1000;
-    r->before_ms = now_ms - p->keep_days * day_ms;
-    return (p->keep_days && fleet_store_retain(p->store, r, err) < 0) ||
-                   (p->archive_keep_days &&
-                    fleet_store_archive_retain(p->store, now_ms - p->archive_keep_days * day_ms,
-                                               err) < 0)
-               ? -1
-               : 0;
-}
-
-static int report_retention(const struct fleet_retention *done, const struct err *err)
-{
-    struct ingest_report r = {
-        .kind = INGEST_RETAINED, .code = err->code, .next = done->deleted, .more = done->held};
+    struct ingest_report r = {.kind = INGEST_RETAINED,
+                              .of = of,
+                              .code = err->code,
+                              .next = done->deleted,
+                              .more = done->held};
     snprintf(r.text, sizeof r.text, "%s", err->text);
     return report_item(&r);
+}
+
+typedef int retain_fn(struct fleet_store *s, struct fleet_retention *r, struct err *err);
+
+// A lock that another process holds is reported, and tried again soon. keep_days 0: nothing is
+// deleted.
+static int retain_some(struct ingest_process *p, enum ingest_kind of, int64_t now_ms,
+                       int64_t keep_days)
+{
+    static const int64_t day_ms = 86400 * 1000;
+    retain_fn *const fn = of == INGEST_WHOLE ? fleet_store_archive_retain : fleet_store_retain;
+    int64_t newest_ms = p->newest_ms < now_ms ? p->newest_ms : now_ms;
+    struct fleet_retention r = {.before_ms = newest_ms - keep_days * day_ms, .now_ms = now_ms};
+    struct err err = {0};
+    if (!keep_days)
+        return 0;
+    if (fn(p->store, &r, &err) == 0)
+        err = (struct err){0};
+    else if (err.code != ERR_CONFLICT)
+        return ingest_fail(&err, true);
+    else
+        p->retain_at_ms = clock_mono_ms() + RETAIN_AGAIN_MS;
+    return report_retention(of, &r, &err);
 }
 
 // Age counts from the newest run that was received: a clock of ours that jumps ahead deletes
 // nothing.
 static int retain(struct ingest_process *p)
 {
-    struct err err = {0};
     int64_t now = clock_wall_ms(), mono = clock_mono_ms();
     if (!p->newest_ms || (p->retain_at_ms && mono < p->retain_at_ms))
         return 0;
     p->retain_at_ms = mono + RETAIN_MS;
-    struct fleet_retention r = {.now_ms = now};
-    if (retain_all(p, p->newest_ms < now ? p->newest_ms : now, &r, &err) < 0) {
-        if (err.code != ERR_CONFLICT)
-            return ingest_fail(&err, true);
-        p->retain_at_ms = mono + RETAIN_AGAIN_MS;
-    } else
-        err = (struct err){0};
-    return report_retention(&r, &err);
+    return retain_some(p, INGEST_PAGE, now, p->keep_days) < 0 ||
+                   retain_some(p, INGEST_WHOLE, now, p->archive_keep_days) < 0
+               ? -1
+               : 0;
 }
 
 static int ingest_run(struct ingest_process *p)

@@ -49,8 +49,8 @@ enum ingest_report_kind {
     INGEST_REFUSED,    // node, text, code, member: what it sent cannot be read or stored
     INGEST_WANTED_RUN, // node, next (its number in the feed), run (its number): a whole run
     INGEST_WANTED,     // node, hash: a document of facts that only nodes have
-    INGEST_RETAINED, // next (runs that were deleted), more (the next days delete others); code and
-                     // text: what waits, and is tried again
+    INGEST_RETAINED, // of (WHOLE: the archive), next (runs that were deleted), more (the next days
+                     // delete others); code and text: what waits, and is tried again
     INGEST_FAILED,   // text, code, opened: the store cannot be used; the process ends
     // fleet/collect/campaign_wire.h; next is the campaign's number. The body is a campaign, at the
     // start; without one, the last number. Or what is known of some of its nodes.

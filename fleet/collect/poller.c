@@ -159,9 +159,26 @@ static void store_becomes(struct poller *p, enum store_state state, const char *
     t->store_since_ms = clock_wall_ms();
 }
 
+static void archive_retention_reported(struct poller *p, const struct ingest_report *r)
+{
+    if (r->next)
+        log_event(LOG_LVL_INFO, "archive.retention", "deleted=%" PRId64, r->next);
+    if (r->more && !p->archive_held)
+        log_event(LOG_LVL_WARN, "archive.held",
+                  "text=\"more months of whole runs are older than archive_keep_days=%" PRId64
+                  "; %d are deleted each day: if archive_keep_days or the clock is wrong, correct "
+                  "it\"",
+                  p->c->archive_keep_days, FLEET_RETAIN_MONTHS);
+    p->archive_held = r->more;
+}
+
 // Each attempt is reported, one a minute while a lock is held. The log has what changed.
 static void retention_reported(struct poller *p, const struct ingest_report *r)
 {
+    if (r->of == INGEST_WHOLE) {
+        archive_retention_reported(p, r);
+        return;
+    }
     if (r->next)
         log_event(LOG_LVL_INFO, "retention", "deleted=%" PRId64, r->next);
     if (r->code && !p->retention_blocked)

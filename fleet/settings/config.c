@@ -199,7 +199,8 @@ static const struct param params[] = {
      .min = 0,
      .max = 36500,
      .def = "0",
-     .help = "Delete whole runs that were stored longer ago than this. 0: keep all."},
+     .help = "Delete whole runs that were stored longer ago than this, at most those of two months "
+             "a day. 0: keep all."},
     {.name = "slurm_submit",
      .kind = PARAM_BOOL,
      .offset = offsetof(struct fleetd_config, slurm_submit),

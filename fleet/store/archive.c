@@ -377,17 +377,3 @@ int fleet_store_archive_get(struct fleet_store *s, const char *node, int64_t seq
                                              : "",
                    a.state == ARCHIVE_WANTED ? "" : a.why);
 }
-
-int64_t fleet_store_archive_retain(struct fleet_store *s, int64_t before_ms, struct err *err)
-{
-    static const char old[] = "SELECT count(*) FROM archive WHERE state = 1 AND due_ms < $1";
-    static const char sql[] = "DELETE FROM archive WHERE state = 1 AND due_ms < $1";
-    const struct fleet_cell in = CELL_I(before_ms);
-    int64_t n = 0;
-    if (fleet_begin(s, err) < 0)
-        return -1;
-    for (int i = 0; i < s->book.nodes.n; i++)
-        s->book.node[i].archived = 0;
-    int rc = s->engine->query(s->db, old, &in, 1, fleet_number, &n, err);
-    return fleet_end(s, rc < 0 ? -1 : fleet_exec(s, sql, &in, 1, err), err) < 0 ? -1 : n;
-}

@@ -65,5 +65,6 @@ int fleet_store_archive_put(struct fleet_store *s, const struct fleet_whole *lis
 // ERR_NOT_FOUND names the reason.
 int fleet_store_archive_get(struct fleet_store *s, const char *node, int64_t seq, struct buf *out,
                             struct err *err);
-// Deletes what was stored before. Returns how many; -1.
-int64_t fleet_store_archive_retain(struct fleet_store *s, int64_t before_ms, struct err *err);
+// Deletes whole runs that were stored before `before_ms`: in a day those of FLEET_RETAIN_MONTHS
+// months that have some, as fleet_store_retain() does.
+int fleet_store_archive_retain(struct fleet_store *s, struct fleet_retention *r, struct err *err);

@@ -1,33 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which months of runs are deleted. A day's months are chosen once, and are stored before the first
-// run is deleted: after a kill, or where another process held a lock, the same months are deleted
-// and no others.
-#include "fleet/store/store.h"
+// Which months of runs, and of whole runs in the archive, are deleted. A day's months are chosen
+// once, and are stored before the first run is deleted: after a kill, or where another process held
+// a lock, the same months are deleted and no others.
+#include "fleet/store/archive.h"
 
+#include "base/cleanup.h"
 #include "fleet/store/months.h"
 #include "fleet/store/parts.h"
 
 enum { RETAIN_DAY_MS = 86400 * 1000 };
 
-// retained: when the day began; retained_before: what is older is deleted in it
-static const char sql_day[] =
-    "INSERT INTO meta (name, value) VALUES ('retained', CAST($1 AS bigint)), "
-    "('retained_before', CAST($2 AS bigint)) "
-    "ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+// What is deleted by months. `began` and `before` are names in the table meta.
+struct retained {
+    const char *began, *before; // when the day began; what is older is deleted in it
+    // *oldest_ms: of what is not older than from_ms; as it was: there is nothing.
+    int (*oldest)(struct fleet_store *s, int64_t from_ms, int64_t *oldest_ms, struct err *err);
+};
 
-static int day_store(struct fleet_store *s, int64_t began_ms, int64_t before_ms, struct err *err)
+static int run_oldest(struct fleet_store *s, int64_t from_ms, int64_t *oldest_ms, struct err *err)
 {
-    const struct fleet_cell in[] = {CELL_I(began_ms), CELL_I(before_ms)};
-    return fleet_exec(s, sql_day, in, 2, err);
+    return s->engine->oldest(s->db, from_ms, s->book.nodes.n, oldest_ms, err);
 }
 
-// Moves *end_ms behind the next months that have runs before `before_ms`.
-static int day_months(struct fleet_store *s, int64_t before_ms, int64_t *end_ms, struct err *err)
+static int whole_oldest(struct fleet_store *s, int64_t from_ms, int64_t *oldest_ms, struct err *err)
+{
+    static const char sql[] = "SELECT due_ms FROM archive WHERE state = 1 AND due_ms >= $1 "
+                              "ORDER BY due_ms LIMIT 1";
+    return s->engine->query(s->db, sql, &CELL_I(from_ms), 1, fleet_number, oldest_ms, err);
+}
+
+static const struct retained retained_runs = {"retained", "retained_before", run_oldest};
+static const struct retained retained_wholes = {"archive_retained", "archive_retained_before",
+                                                whole_oldest};
+
+static int day_store(struct fleet_store *s, const struct retained *what, int64_t began_ms,
+                     int64_t before_ms, struct err *err)
+{
+    static const char sql[] = "INSERT INTO meta (name, value) VALUES ($1, CAST($2 AS bigint)), "
+                              "($3, CAST($4 AS bigint)) "
+                              "ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+    const struct fleet_cell in[] = {CELL_T(what->began), CELL_I(began_ms), CELL_T(what->before),
+                                    CELL_I(before_ms)};
+    return fleet_exec(s, sql, in, COUNT_OF(in), err);
+}
+
+// Moves *end_ms behind the next months that have something before `before_ms`.
+static int day_months(struct fleet_store *s, const struct retained *what, int64_t before_ms,
+                      int64_t *end_ms, struct err *err)
 {
     *end_ms = 0;
     for (int i = 0; i < FLEET_RETAIN_MONTHS; i++) {
         int64_t oldest = INT64_MAX;
-        if (s->engine->oldest(s->db, *end_ms, s->book.nodes.n, &oldest, err) < 0)
+        if (what->oldest(s, *end_ms, &oldest, err) < 0)
             return -1;
         if (oldest >= before_ms)
             break;
@@ -37,27 +61,28 @@ static int day_months(struct fleet_store *s, int64_t before_ms, int64_t *end_ms,
 }
 
 // *end_ms: what is older than this is deleted; 0: nothing.
-static int day_choose(struct fleet_store *s, const struct fleet_retention *r, int64_t *end_ms,
-                      struct err *err)
+static int day_choose(struct fleet_store *s, const struct retained *what,
+                      const struct fleet_retention *r, int64_t *end_ms, struct err *err)
 {
     int64_t began = 0;
     *end_ms = 0;
-    if (fleet_meta(s, "retained", &began, err) < 0 ||
-        fleet_meta(s, "retained_before", end_ms, err) < 0)
+    if (fleet_meta(s, what->began, &began, err) < 0 || fleet_meta(s, what->before, end_ms, err) < 0)
         return -1;
     if (began > r->now_ms)
-        return day_store(s, r->now_ms, *end_ms, err);
+        return day_store(s, what, r->now_ms, *end_ms, err);
     if (began && r->now_ms - began < RETAIN_DAY_MS)
         return 0;
-    if (day_months(s, r->before_ms, end_ms, err) < 0)
+    if (day_months(s, what, r->before_ms, end_ms, err) < 0)
         return -1;
-    return *end_ms ? day_store(s, r->now_ms, *end_ms, err) : 0;
+    return *end_ms ? day_store(s, what, r->now_ms, *end_ms, err) : 0;
 }
 
 static int retain_begin(struct fleet_store *s, const struct fleet_retention *r, int64_t *end_ms,
                         struct err *err)
 {
-    return fleet_begin(s, err) < 0 ? -1 : fleet_end(s, day_choose(s, r, end_ms, err), err);
+    return fleet_begin(s, err) < 0
+               ? -1
+               : fleet_end(s, day_choose(s, &retained_runs, r, end_ms, err), err);
 }
 
 // What the deletion leaves to be done, and whether there is more to delete.
@@ -90,4 +115,36 @@ int fleet_store_retain(struct fleet_store *s, struct fleet_retention *r, struct 
     int settled = result < 0 ? 0 : retain_settle(s, r, end_ms, err);
     s->book.here = s->book.here && !r->deleted; // else it is read again, without them
     return fleet_end(s, settled, result < 0 ? NULL : err) < 0 || result < 0 ? -1 : 0;
+}
+
+// ---- Whole runs
+
+static int wholes_delete(struct fleet_store *s, struct fleet_retention *r, int64_t end_ms,
+                         struct err *err)
+{
+    static const char count[] = "SELECT count(*) FROM archive WHERE state = 1 AND due_ms < $1";
+    static const char sql[] = "DELETE FROM archive WHERE state = 1 AND due_ms < $1";
+    const struct fleet_cell end = CELL_I(end_ms < r->before_ms ? end_ms : r->before_ms);
+    int64_t oldest = INT64_MAX;
+    for (int i = 0; i < s->book.nodes.n; i++)
+        s->book.node[i].archived = 0; // counted anew
+    if (s->engine->query(s->db, count, &end, 1, fleet_number, &r->deleted, err) < 0 ||
+        (r->deleted && fleet_exec(s, sql, &end, 1, err) < 0) ||
+        whole_oldest(s, 0, &oldest, err) < 0)
+        return -1;
+    r->held = oldest < r->before_ms;
+    return 0;
+}
+
+int fleet_store_archive_retain(struct fleet_store *s, struct fleet_retention *r, struct err *err)
+{
+    int64_t end_ms;
+    r->deleted = 0;
+    r->held = false;
+    if (fleet_begin(s, err) < 0)
+        return -1;
+    int chosen = day_choose(s, &retained_wholes, r, &end_ms, err);
+    int rc = fleet_end(s, chosen < 0 ? -1 : wholes_delete(s, r, end_ms, err), err);
+    r->deleted = rc < 0 ? 0 : r->deleted;
+    return rc;
 }

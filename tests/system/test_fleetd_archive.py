@@ -203,3 +203,40 @@ def test_a_run_that_its_node_does_not_have_is_given_up(collect, store):  # noqa:
     run = measure(c, 0, label="x")
     until(lambda: c.node(c.fleet.names[0])["next"] >= run)
     assert rows(c, "SELECT count(*) FROM archive") == kept, "nothing more is kept"
+
+
+def test_whole_runs_of_two_months_are_deleted_a_day(collect):  # noqa: F811
+    """As with --archive-keep-days=1 where 1000 was meant."""
+    def whole():
+        return [m for (m,) in c.rows("SELECT strftime('%Y-%m', due_ms / 1000, 'unixepoch') FROM archive WHERE state = 1 ORDER BY due_ms")]
+
+    def change(sql):
+        with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db")) as db, db:
+            db.execute(sql)
+
+    def look(times):
+        """A start that is followed by a run: what comes behind the first look waits an hour for the next one."""
+        c.start()
+        c.wait_up(1)
+        measure(c, 0)
+        until(lambda: c.log.read_text().count("event=archive.held") == times)
+        c.stop()
+        return [m for m in whole() if m < "2025"]
+    c = collect(1, f"--runs={RUNS}", "--run-ms=0", collector=["--archive=all"]).start()
+    until(lambda: c.status()["store_ready"])
+    until(lambda: len(whole()) == 2 * RUNS)
+    c.stop()
+    months = [f"2024-{1 + i // 4:02}" for i in range(2 * RUNS)]
+    change("UPDATE archive SET due_ms = (SELECT strftime('%s', printf('2024-%02d-03', 1 + count(*) / 4)) * 1000 FROM archive AS b "
+           "WHERE b.seq < archive.seq)")
+    assert whole() == months
+    c.options.append("--archive-keep-days=100")
+    assert look(1) == months[8:], "those of two months"
+    assert "event=archive.retention deleted=8" in c.log.read_text()
+    assert look(2) == months[8:], "a restart deletes no more"
+    change("UPDATE meta SET value = value - 86400000 WHERE name = 'archive_retained'")
+    c.start()
+    c.wait_up(1)
+    measure(c, 0)
+    until(lambda: not [m for m in whole() if m < "2025"])
+    assert c.log.read_text().count("event=archive.held") == 2, "nothing is left to delete"

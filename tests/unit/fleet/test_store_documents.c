@@ -126,8 +126,12 @@ static void test_archive(void)
           buf_text(&out));
     CHECK_INT(fleet_store_archive_put(s, list, 1, now + 1, &err), 0, "once more changes nothing");
     buf_free(&list[0].frame);
-    CHECK_INT(fleet_store_archive_retain(s, now, &err), 0, "what is younger stays");
-    CHECK_INT(fleet_store_archive_retain(s, now + 1, &err), 1, "the rest goes");
+    struct fleet_retention r = {.before_ms = now, .now_ms = now};
+    CHECK_INT(fleet_store_archive_retain(s, &r, &err), 0, "deletes: %s", err.text);
+    CHECK(!r.deleted && !r.held, "what is younger stays");
+    r.before_ms++;
+    CHECK_INT(fleet_store_archive_retain(s, &r, &err), 0, "deletes: %s", err.text);
+    CHECK(r.deleted == 1 && !r.held, "the rest goes");
     fleet_store_archives(s, FLEET_ARCHIVE_NONE);
     CHECK(fleet_whole_fill(&list[0], text, FLEET_ARCHIVE_BYTES_MAX + 1, &err) < 0 &&
               err.code == ERR_TOO_LARGE,

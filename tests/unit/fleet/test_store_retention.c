@@ -2,6 +2,8 @@
 // Months of runs are deleted a few a day, whatever the limit and the clock are.
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "fleet/store/archive.h"
 #include "tests/unit/fleet/engines.h"
 
 static int count_page(void *ctx, const struct summary_page *page, struct err *e)
@@ -69,8 +71,53 @@ static void test_limit_of_a_day(const char *where)
     CHECK_INT(runs_left(), 0, "the others on the next day");
 }
 
+static void archive_dated(int64_t *at, int64_t stored_ms)
+{
+    static const char text[] = "{\"run\":{}}";
+    struct fleet_whole w = {.node = "w1", .seq = *at + 1, .why = ""};
+    struct maker m = maker_at("w1", "a4c1", *at, *at + 1);
+    CHECK(made_page_put(s, &m, &err).stored == 1 &&
+              fleet_whole_fill(&w, text, sizeof text - 1, &err) == 0 &&
+              fleet_store_archive_put(s, &w, 1, stored_ms, &err) == 0,
+          "a whole run is stored: %s", err.text);
+    buf_free(&w.frame);
+    *at += 1;
+}
+
+static int64_t archive_retained(int64_t before_ms, int64_t now_ms, bool held)
+{
+    struct fleet_retention r = {.before_ms = before_ms, .now_ms = now_ms};
+    CHECK_INT(fleet_store_archive_retain(s, &r, &err), 0, "deletes: %s", err.text);
+    CHECK_INT(r.held, held, "whether there is more to delete");
+    return r.deleted;
+}
+
+// An archive_keep_days of 1 where 1000 was meant.
+static void test_limit_of_a_day_in_the_archive(const char *where)
+{
+    enum { HOUR_MS = 3600 * 1000 };
+    static const int64_t days[] = {0, 1, 31, 62, 93}; // of January, February, March, April
+    const int64_t end = page_day0 + 200 * page_day, now = end;
+    int64_t at = 0;
+    fleet_store_archives(s, FLEET_ARCHIVE_ALL);
+    for (size_t i = 0; i < COUNT_OF(days); i++)
+        archive_dated(&at, page_day0 + days[i] * page_day + HOUR_MS);
+    CHECK_INT(archive_retained(page_day0, now, false), 0, "nothing is so old");
+    CHECK_INT(archive_retained(page_day0 + page_day, now, false), 1, "a day of a month, as it is");
+    CHECK_INT(retained(page_day0, now, false), 0, "months of runs have a day of their own");
+    CHECK_INT(archive_retained(end, now + HOUR_MS, true), 1, "the rest of the month");
+    fleet_store_close(s);
+    s = fleet_store_open(where, FLEET_STORE_WRITE, &err);
+    CHECK(s != NULL, "opens again: %s", err.text);
+    CHECK_INT(archive_retained(end, now + page_day - 1, true), 0, "no more after a restart");
+    CHECK_INT(archive_retained(end, now + page_day, true), FLEET_RETAIN_MONTHS,
+              "two months of the next day");
+    CHECK_INT(archive_retained(end, now + 2 * page_day, false), 1, "and the last one");
+}
+
 int main(void)
 {
     engines_run(test_limit_of_a_day);
+    engines_run(test_limit_of_a_day_in_the_archive);
     return tap_done();
 }
