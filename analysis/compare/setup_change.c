@@ -59,7 +59,6 @@ struct setup_change setup_change_from_json(const struct json *change)
 }
 
 // ---- What differs
-// ---------------------------------------------------------------------------------
 
 enum { FACT_LISTS = 4 };
 

@@ -151,15 +151,10 @@ static void union_explain(struct naming *n)
     }
 }
 
-static bool source_begins(const struct source *s)
-{
-    return !s->shown.read_ms && !*s->shown.problem;
-}
-
-static bool announce_begins(const struct naming *n)
+static bool announce_unread(const struct naming *n)
 {
     for (int i = 0; i < n->n; i++)
-        if (n->list[i].kind == SOURCE_ANNOUNCE && source_begins(&n->list[i]))
+        if (n->list[i].kind == SOURCE_ANNOUNCE && !n->list[i].shown.read_ms)
             return true;
     return false;
 }
@@ -170,7 +165,7 @@ static void naming_say(struct naming *n)
     int room = 1;
     bool whole = true, all_fit;
     n->said = false;
-    if (announce_begins(n))
+    if (announce_unread(n))
         return;
     for (int i = 0; i < n->n; i++) {
         struct source *s = &n->list[i];
@@ -196,14 +191,15 @@ static void naming_say(struct naming *n)
 
 static void source_failed(struct source *s, const char *why)
 {
-    if (strcmp(s->shown.problem, why) != 0)
+    bool held = !s->shown.read_ms && s->kind == SOURCE_ANNOUNCE;
+    char text[NAMING_TEXT];
+    snprintf(text, sizeof text, "%s%s",
+             held ? "no node is contacted until the tokens can be read: " : "", why);
+    if (strcmp(s->shown.problem, text) != 0)
         log_event(LOG_LVL_WARN, "source", "source=\"%s\" text=\"%s\"",
-                  log_quote(s->shown.source).text, log_quote(why).text);
-    bool awaited = announce_begins(s->naming);
-    snprintf(s->shown.problem, sizeof s->shown.problem, "%s", why);
+                  log_quote(s->shown.source).text, log_quote(text).text);
+    memcpy(s->shown.problem, text, sizeof text);
     loop_timer_set(s->timer, NAMING_AGAIN_MS);
-    if (awaited)
-        naming_say(s->naming);
 }
 
 // Takes the text. The lines must be sorted, as naming_read() leaves them.
@@ -419,7 +415,7 @@ bool naming_slurm_known(const struct naming *n)
 bool naming_begins(const struct naming *n)
 {
     for (int i = 0; i < n->n; i++)
-        if (source_begins(&n->list[i]))
+        if (!n->list[i].shown.read_ms && !*n->list[i].shown.problem)
             return true;
     return false;
 }

@@ -54,7 +54,15 @@ static void node_said_behind(struct polled *n, const struct named_node *s)
              n->state > NODE_UP ? n->behind : "");
 }
 
-static void node_said(struct polled *n, const struct naming_node *said)
+// Nothing is waited for any more: not until it had to push, nor for what it did before it was gone.
+static void node_due(struct polled *n, int64_t due_ms)
+{
+    if (!n->busy && !node_poison(n, clock_wall_ms()))
+        n->due_ms = due_ms;
+}
+
+// first_ms: when it is contacted if nothing is known of it, monotonic.
+static void node_said(struct polled *n, const struct naming_node *said, int64_t first_ms)
 {
     const uint32_t behind = said->sources & n->poller->collector_sources;
     const struct named_node *s = &said->said;
@@ -72,15 +80,18 @@ static void node_said(struct polled *n, const struct naming_node *said)
         return;
     }
     n->behind[0] = '\0';
-    bool pushed = n->pushes;
+    bool pushed = n->pushes, gone = n->state == NODE_GONE;
+    n->failures = gone ? 0 : n->failures;
     n->pushes = strcmp(s->url, ANNOUNCED_URL) == 0 || strcmp(said->other_url, ANNOUNCED_URL) == 0;
     if (n->pushes) {
-        if (!pushed)
+        if (!pushed || gone)
             n->due_ms = clock_mono_ms() + n->poller->c->push_every_s * 1000;
         n->base[0][0] = '\0';
         n->at_base = 0;
         return;
     }
+    if (pushed || gone)
+        node_due(n, first_ms);
     if (node_base(n->poller, n->name, s->url, n->base[0], room, &err) < 0 ||
         (*said->other_url &&
          node_base(n->poller, n->name, said->other_url, n->base[1], room, &err) < 0))
@@ -124,7 +135,7 @@ static struct polled *node_add(struct poller *p, const struct naming_node *said,
     struct polled *n = polled_new(p, said->said.name, first_ms);
     if (!n)
         return NULL;
-    node_said(n, said);
+    node_said(n, said, first_ms);
     return p->nodes[p->n++] = n;
 }
 
@@ -142,8 +153,8 @@ static int list_merge(struct poller *p, const struct naming_node *list, int coun
         while (at < known && (order = strcmp(p->nodes[at]->name, list[i].said.name)) < 0)
             node_unnamed(p->nodes[at++]);
         if (at < known && order == 0) {
-            node_event(p->nodes[at], NODE_NAMED);
-            node_said(p->nodes[at++], &list[i]);
+            node_said(p->nodes[at], &list[i], now + i * 1000 / FIRST_RATE);
+            node_event(p->nodes[at++], NODE_NAMED);
         } else if (!node_add(p, &list[i], now + i * 1000 / FIRST_RATE))
             return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", count);
     }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "fetch/fetch.h"
 #include "fleet/campaigns/campaigns.h"
 #include "fleet/collect/judged_wire.h"
@@ -206,6 +207,40 @@ static void test_full(void)
     CHECK_INT(poller->totals.requests, requests, "and no node is contacted");
 }
 
+// Whether it is contacted, or late, as one of which nothing is known.
+static bool node_is_due_in(const char *name, int64_t most_ms, int64_t least_ms)
+{
+    int64_t left = poller_find_own(poller, name)->due_ms - clock_mono_ms();
+    return left <= most_ms && left >= least_ms;
+}
+
+// Nothing is contacted: the store has no room.
+static void test_named_anew(void)
+{
+    enum { SOON_MS = 1000, LONG_MS = 1800 * 1000 };
+    const int64_t push_ms = config.push_every_s * 1000;
+    struct naming_node all[COUNT_OF(named)];
+    struct polled *n = poller_find_own(poller, "contacted");
+    memcpy(all, named, sizeof all);
+    all[4].said.url = named[2].said.url;
+    CHECK(node_is_due_in("pushes2", push_ms, LONG_MS), "a node that pushes has time for it");
+    poller_set_nodes(poller, all, COUNT_OF(all), true, &err);
+    CHECK(!poller_find_own(poller, "pushes2")->pushes &&
+              node_is_due_in("pushes2", SOON_MS, -LONG_MS),
+          "its token was revoked, and a file names it: it is contacted at once");
+    n->busy = false;
+    n->state = NODE_DOWN;
+    n->failures = 9;
+    n->due_ms = clock_mono_ms() + LONG_MS;
+    poller_set_nodes(poller, named, 2, true, &err);
+    CHECK(n->state == NODE_GONE, "no source names it any more");
+    poller_set_nodes(poller, named, COUNT_OF(named), true, &err);
+    CHECK(
+        n->state == NODE_NEW && n->failures == 0 && node_is_due_in("contacted", SOON_MS, -LONG_MS),
+        "a node that is named again begins as a new one: it does not wait for what it did before");
+    CHECK(node_is_due_in("pushes1", push_ms, LONG_MS), "nor is one late that may push again");
+}
+
 static void test_marks(struct judging *j)
 {
     const struct ingest_mark mark = {.id = 1};
@@ -315,6 +350,7 @@ int main(int argc, char **argv)
     test_behind();
     test_whole_runs();
     test_full();
+    test_named_anew();
     test_judging();
     test_campaigns(campaigns);
     campaigns_free(campaigns);

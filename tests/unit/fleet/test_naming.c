@@ -203,6 +203,43 @@ static void test_nodes_that_push(void)
     dir_remove(dir);
 }
 
+static bool tokens_have_problem(void)
+{
+    return *naming_source_at(announcing, 2)->problem;
+}
+
+// The process that reads the tokens fails at a start, and reads them a moment later.
+static void test_tokens_unreadable(void)
+{
+    static struct fleetd_config config = {.source = FIRST " " SECOND " announce"};
+    char dir[64], path[80];
+    struct loop *loop = loop_new(&err);
+    dir_make(dir);
+    snprintf(path, sizeof path, "%s/tokens", dir);
+    snprintf(config.http.token_file, sizeof config.http.token_file, "%s", path);
+    heard_pushing = heard_contacted = 0;
+    struct naming *naming = loop ? naming_new(loop, &config, hear_pushing, loop, &err) : NULL;
+    CHECK(naming, "three sources: %s", err.text);
+    if (naming) {
+        announcing = naming;
+        run_until(loop, others_are_read, &err);
+        run_until(loop, tokens_have_problem, &err);
+        CHECK_INT(heard_contacted + heard_pushing, 0, "no node is contacted");
+        CHECK(str_starts(naming_problem(naming),
+                         "no node is contacted until the tokens can be read: "),
+              "and why: %s", naming_problem(naming));
+        int tokens = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+        close(tokens);
+        naming_again(naming);
+        CHECK(tokens >= 0 && loop_run(loop, &err) == 0, "they are read later: %s", err.text);
+        CHECK(heard_pushing >= 1 && !heard_contacted, "a node that pushes is not contacted");
+        CHECK_STR(naming_problem(naming), "", "and all is well");
+    }
+    naming_free(naming);
+    loop_free(loop);
+    dir_remove(dir);
+}
+
 int main(int argc, char **argv)
 {
     char source[64];
@@ -216,5 +253,6 @@ int main(int argc, char **argv)
     test_too_large(MANY, "nodes, more than there is room for");
     test_too_large(LONG, "more nodes than there is memory or room for");
     test_nodes_that_push();
+    test_tokens_unreadable();
     return tap_done();
 }
