@@ -61,6 +61,7 @@ struct node_run {
     int64_t id, busy_since_ms;
     int64_t requested_ms;     // when its state was last requested
     int64_t deadline_ms;      // its own time limit, and some more; 0: not started
+    bool asked;               // it was requested, and there was no response yet
     bool running, no_hold;    // no_hold: the node has no place for a client that waits
     bool canceled;            // it was requested
     struct summary_page page; // of this run alone; owned
@@ -198,6 +199,7 @@ static void take_started(struct fan *f, int node, const struct json *body, void 
     struct runs_on_nodes *r = ctx;
     const char *name = json_get_text(body, "node", "");
     char text[200];
+    r->runs[node].asked = false;
     r->runs[node].id = json_get_i64(body, "id", 0);
     snprintf(text, sizeof text, "another node responds: %.64s", name);
     if (!fan_is_node(f, node, name))
@@ -244,6 +246,7 @@ static void take_refusal(struct fan *f, int node, const struct err *why, int ret
 {
     struct runs_on_nodes *r = ctx;
     int64_t now = clock_mono_ms(), *since = &r->runs[node].busy_since_ms;
+    r->runs[node].asked = false;
     int64_t delay_ms = 1000 * (int64_t)(retry_s > 0 ? retry_s : BUSY_RETRY_S);
     *since = *since ? *since : now;
     int64_t left = *since + r->wait_ms - now;
@@ -263,6 +266,7 @@ static void request_run(struct fan *f, int node, void *ctx)
         return;
     }
     snprintf(header, sizeof header, "Idempotency-Key: %s", r->key);
+    r->runs[node].asked = !dry;
     fan_call(f, node,
              &(struct fan_request){.method = "POST",
                                    .path = dry ? "/v1/runs?dry_run=true" : "/v1/runs",
@@ -270,34 +274,57 @@ static void request_run(struct fan *f, int node, void *ctx)
                                    .header = dry ? NULL : header,
                                    .last = dry,
                                    .reply = dry ? take_plan : take_started,
-                                   .refused = take_refusal});
+                                   .refused = take_refusal,
+                                   .interrupted = dry ? NULL
+                                                      : "interrupted before it responded to the "
+                                                        "request for a run: the run may start"});
 }
 
 // ---- Ctrl-C -------------------------------------------------------------------------------------
+
+static void print_started(int started, bool cancels, bool waits)
+{
+    fprintf(stderr, "%s %d run%s started%s\n",
+            cancels ? "canceling the"
+            : waits ? "waiting for the"
+                    : "not waiting for the",
+            started, started == 1 ? " that has" : "s that have",
+            waits          ? "; Ctrl-C again ends the command"
+            : started == 1 ? ", which continues on its node"
+                           : ", which continue on their nodes");
+}
+
+// Nodes that have the request for a run, or will have it in a moment.
+static void print_asked(int asked, bool cancels, bool waits)
+{
+    fprintf(stderr, "%d node%s not responded to the request for a run yet%s\n", asked,
+            asked == 1 ? " has" : "s have",
+            cancels ? ": what starts there is canceled"
+            : waits ? ": what starts there is waited for; Ctrl-C again ends the command"
+                    : ": whether it starts there is not known");
+}
 
 // Who is in a hurry waits for no result, but still for what it cancels.
 static bool stop_runs(struct fan *f, const char *hurry, void *ctx)
 {
     struct runs_on_nodes *r = ctx;
     bool cancels = r->flags->cancel_on_interrupt, waits = cancels || !hurry;
-    int started = 0;
-    for (int i = 0; i < fan_count(f); i++)
-        if (r->runs[i].id && fan_node(f, i)->state == FAN_TALKING) {
+    int started = 0, asked = 0;
+    for (int i = 0; i < fan_count(f); i++) {
+        bool talks = fan_node(f, i)->state == FAN_TALKING;
+        asked += talks && r->runs[i].asked;
+        if (talks && r->runs[i].id) {
             started++;
             cancel_run(f, i, r);
         }
+    }
     fprintf(stderr, "%s%s", hurry ? hurry : "", hurry ? ": " : "");
-    if (!started)
+    if (started)
+        print_started(started, cancels, waits);
+    if (asked)
+        print_asked(asked, cancels, waits);
+    if (!started && !asked)
         fputs("no run has started\n", stderr);
-    else
-        fprintf(stderr, "%s %d run%s started%s\n",
-                cancels ? "canceling the"
-                : waits ? "waiting for the"
-                        : "not waiting for the",
-                started, started == 1 ? " that has" : "s that have",
-                waits          ? "; Ctrl-C again ends the command"
-                : started == 1 ? ", which continues on its node"
-                               : ", which continue on their nodes");
     return waits;
 }
 

@@ -55,6 +55,7 @@ struct fan_open_call {
     fan_reply *reply;
     fan_refused *refused;
     bool optional;
+    const char *interrupted; // static
     struct fetch_limits limits;
     char *body; // owned: it is sent after fan_call has returned
 };
@@ -396,7 +397,7 @@ static void fan_responded(void *ctx, struct fetch_response *r)
     if (!is_open(n))
         ; // it failed meanwhile, and nothing waits for this
     else if (r->error == FETCH_INTERRUPTED)
-        fan_fail(c->fan, c->node, ERR_TIMEOUT, "interrupted");
+        fan_fail(c->fan, c->node, ERR_TIMEOUT, c->interrupted);
     else if (r->error != FETCH_OK && c->optional)
         c->refused(c->fan, c->node, &(struct err){.code = ERR_UNREACHABLE}, 0, c->fan->work->ctx);
     else if (r->error != FETCH_OK)
@@ -421,10 +422,14 @@ void fan_call(struct fan *f, int node, const struct fan_request *q)
         fan_fail(f, node, ERR_NO_MEMORY, "no memory for a request");
         return;
     }
-    *c = (struct fan_open_call){f,           node,
-                                q->reply,    q->refused,
-                                q->optional, fetch_limits_within(f->cli->fleet.node_timeout_s),
-                                body};
+    *c = (struct fan_open_call){.fan = f,
+                                .node = node,
+                                .reply = q->reply,
+                                .refused = q->refused,
+                                .optional = q->optional,
+                                .interrupted = q->interrupted ? q->interrupted : "interrupted",
+                                .limits = fetch_limits_within(f->cli->fleet.node_timeout_s),
+                                .body = body};
     c->limits.body_max = PAGE_MAX;
     c->limits.total_ms += q->wait_s * 1000;
     if (c->limits.total_ms < c->limits.connect_ms)

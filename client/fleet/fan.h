@@ -76,7 +76,8 @@ struct fan_request {
     bool last;          // no other follows: the connection is not kept
     bool optional;      // a failure (ERR_UNREACHABLE) goes to `refused` instead of ending the node
     fan_reply *reply;
-    fan_refused *refused; // NULL: it ends the node
+    fan_refused *refused;    // NULL: it ends the node
+    const char *interrupted; // why the node failed if that comes first, static; NULL: "interrupted"
 };
 void fan_call(struct fan *f, int node, const struct fan_request *q);
 

@@ -519,6 +519,25 @@ def test_a_signal_ends_it(make_fleet, cancels, signo):
     until(lambda: [fleet.state(n, 13) for n in (1, 2, 3)] == ["canceled" if cancels else "running"] * 2 + [None])
 
 
+@pytest.mark.parametrize("cancels, signos", [(False, ["SIGTERM"]), (True, ["SIGTERM", "SIGINT"]), (False, ["SIGINT", "SIGINT"])])
+def test_what_a_node_makes_of_a_request_is_not_known(make_fleet, cancels, signos):
+    fleet = make_fleet(1, "--faults=node1 silent")
+    client = subprocess.Popen([CLIENT, "fleet", "run", "-w", fleet.all, *(["--cancel-on-interrupt"] if cancels else [])], text=True,
+                              stderr=subprocess.PIPE, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "NUMAPROBE_NODE_TIMEOUT": str(4 * PATIENCE),
+                                                          **fleet.env})
+    open_to = re.compile(rf"^ *\d+: \S+ (\w+):{fleet.port:04X} 01", re.M)  # 01: established
+    until(lambda: open_to.findall(pathlib.Path("/proc/net/tcp").read_text()) == ["0100017F"])
+    said = ""
+    for signo in signos:
+        client.send_signal(getattr(signal, signo))
+        said += client.stderr.readline()
+    said += client.stderr.read()
+    assert client.wait(PATIENCE) == 130 and "no run has started" not in said, said
+    assert "1 node has not responded to the request for a run yet: " in said, said
+    assert ("canceled" if cancels else "waited for" if len(signos) > 1 else "is not known") in said, said
+    assert "before it responded to the request for a run: the run may start" in said, said
+
+
 @pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_no_ssh_and_no_socket(tmp_path, signo):
     slow, sockets = tmp_path / "ssh", pathlib.Path(tempfile.mkdtemp(prefix="numaprobe-", dir="/tmp"))  # a socket's path is short
