@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "core/store/migrate.h"
 #include "core/store/sqlite.h"
+#include "fleet/store/frozen.h"
 #include "fleet/store/pack.h"
 #include "model/metric.h"
 #include "schema/schema.h"
@@ -34,9 +35,10 @@ static const struct migration lite_migration = {LITE_APPLICATION, schema_fleet_s
 
 struct lite {
     sqlite3 *db;
-    int lock;   // -1: a reader
-    bool seen;  // a transaction of this handle has begun before
-    bool eased; // synchronous is NORMAL
+    int lock;             // -1: a reader
+    bool seen;            // a transaction of this handle has begun before
+    bool eased;           // synchronous is NORMAL
+    struct frozen frozen; // of a reader
     struct {
         const char *sql; // compared as text; borrowed
         sqlite3_stmt *q;
@@ -132,6 +134,17 @@ static int lite_open_writer(struct lite *l, const char *path, struct err *err)
                : 0;
 }
 
+static int lite_open_file(struct lite *l, const char *path, struct err *err)
+{
+    const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX;
+    char uri[FROZEN_URI_MAX];
+    frozen_find(&l->frozen, path);
+    if (!l->frozen.is)
+        return sq_open(&l->db, path, flags, err);
+    frozen_uri(&l->frozen, uri);
+    return sq_open(&l->db, uri, flags | SQLITE_OPEN_URI, err);
+}
+
 static int lite_open_reader(struct lite *l, const char *path, struct err *err)
 {
     static const char *const settings[] = {"PRAGMA query_only=ON", "PRAGMA trusted_schema=OFF",
@@ -139,13 +152,18 @@ static int lite_open_reader(struct lite *l, const char *path, struct err *err)
     int64_t version = 0;
     if (access(path, F_OK) < 0)
         return err_set(err, ERR_STORAGE, "store", "%s: %s", path, strerror(errno));
-    if (migrate_check_file(path, &lite_migration, err) < 0 ||
-        sq_open(&l->db, path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, err) < 0)
+    if (migrate_check_file(path, &lite_migration, err) < 0 || lite_open_file(l, path, err) < 0)
         return -1;
     sqlite3_db_config(l->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    sqlite3_db_config(l->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     if (lite_exec_list(l->db, settings, COUNT_OF(settings), err) < 0 ||
         sq_number(l->db, "PRAGMA user_version", &version, err) < 0)
-        return -1;
+        return frozen_has_log(path)
+                   ? err_set(err, ERR_STORAGE, "store",
+                             "%s-wal has changes, and can be read only where files "
+                             "can be created beside it: make its folder writable",
+                             path)
+                   : -1;
     int64_t known = 0;
     while (schema_fleet_sqlite[known].name)
         known++;
@@ -156,14 +174,22 @@ static int lite_open_reader(struct lite *l, const char *path, struct err *err)
                             : 0;
 }
 
+static void lite_close_file(struct lite *l)
+{
+    for (int i = 0; i < l->n_kept; i++)
+        sqlite3_finalize(l->kept[i].q);
+    l->n_kept = 0;
+    sqlite3_close(l->db);
+    l->db = NULL;
+    l->seen = false;
+}
+
 static void lite_close(void *db)
 {
     struct lite *l = db;
     if (!l)
         return;
-    for (int i = 0; i < l->n_kept; i++)
-        sqlite3_finalize(l->kept[i].q);
-    sqlite3_close(l->db);
+    lite_close_file(l);
     fd_cleanup(&l->lock);
     free(l);
 }
@@ -176,9 +202,10 @@ static void *lite_open(const char *where, enum fleet_store_use use, struct err *
         return NULL;
     }
     l->lock = -1;
-    if (strlen(where) < 500 ? (use == FLEET_STORE_WRITE ? lite_open_writer(l, where, err)
-                                                        : lite_open_reader(l, where, err)) == 0
-                            : err_set(err, ERR_STORAGE, "store", "the path is too long") == 0) {
+    if (strlen(where) < FROZEN_PATH_MAX - 12
+            ? (use == FLEET_STORE_WRITE ? lite_open_writer(l, where, err)
+                                        : lite_open_reader(l, where, err)) == 0
+            : err_set(err, ERR_STORAGE, "store", "the path is too long") == 0) {
         sqlite3_db_config(l->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
         return l;
     }
@@ -208,9 +235,25 @@ static sqlite3_stmt *lite_statement(struct lite *l, const char *sql, struct err 
     return q;
 }
 
+// A reader of a file that never changes, as far as that still holds. After an error it has no file.
+static int lite_thaw(struct lite *l, struct err *err)
+{
+    char path[FROZEN_PATH_MAX];
+    if (l->db && (!l->frozen.is || !frozen_no_more(&l->frozen)))
+        return 0;
+    snprintf(path, sizeof path, "%s", l->frozen.path);
+    lite_close_file(l);
+    if (lite_open_reader(l, path, err) == 0)
+        return 0;
+    lite_close_file(l);
+    return -1;
+}
+
 static int lite_begin(void *db, bool write, struct err *err)
 {
     struct lite *l = db;
+    if (!write && lite_thaw(l, err) < 0)
+        return -1;
     if (sq_exec(l->db, write ? "BEGIN IMMEDIATE" : "BEGIN", err) < 0)
         return -1;
     bool first = !l->seen;
@@ -221,6 +264,9 @@ static int lite_begin(void *db, bool write, struct err *err)
 static int lite_end(void *db, int result, struct err *err)
 {
     struct lite *l = db;
+    if (result == 0 && l->frozen.is && frozen_no_more(&l->frozen))
+        result = err_set(err, ERR_UNAVAILABLE, "store",
+                         "the store could be written to again while it was read: try again");
     if (result == 0 && sq_exec(l->db, "COMMIT", err) == 0) {
         if (!l->eased && l->lock >= 0)
             sqlite3_exec(l->db, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL);

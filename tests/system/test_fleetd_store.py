@@ -146,6 +146,27 @@ def test_a_full_disk_below_sqlite(collect, tmp_path):  # noqa: F811
         c.stop()
 
 
+def test_a_disk_below_sqlite_that_is_read_only_at_the_start(collect, tmp_path):  # noqa: F811
+    with small_disk(tmp_path / "small", 24) as folder:
+        home = folder / "50%25 a?b#c"  # what a URI would take for something else
+        c = collect(NODES, "--run-ms=0", collector=[f"--state-dir={home}"]).start()
+        c.wait_up(NODES)
+        c.stop()
+        subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+        c.start()
+        assert "read-only" in wait_state(c, "unwritable")["store_problem"].lower()
+
+        def served():
+            return len(c.get(f"/v1/fleet/runs?newest=50&where={c.fleet.names[0]}")["runs"])
+        assert c.get("/v1/fleet/outliers")["nodes"] == NODES and served() == 12, "the history is served"
+        measure(c.fleet, NODES)
+        assert served() == 12, "and nothing new is stored"
+        subprocess.run(["mount", "-o", "remount,rw", folder], check=True)
+        wait_state(c, "ready")
+        until(lambda: served() == 13)
+        c.stop()
+
+
 def wait_all(server, collector):
     """Until the store has what the nodes have."""
     def theirs(node):
