@@ -43,7 +43,7 @@ struct table_plan {
     int *rows;   // [node of the fleet]: row; -1: not of the class
     int *counts; // [series of the fleet]: runs; 0: not in the table
     int *probes; // [probe of the fleet]: probe of the table; -1: not in it
-    int n_rows, n_probes, n_runs, n_metrics;
+    int n_rows, n_probes, n_runs;
 };
 
 static void plan_nodes(struct table_plan *p, const struct fleet *f, int class,

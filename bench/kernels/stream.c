@@ -16,12 +16,12 @@
 #endif
 
 const struct stream_kernel_info stream_kernels[STREAM_KERNELS] = {
-    [STREAM_COPY] = {"copy", 2, "c = a", STREAM_A | STREAM_C},
-    [STREAM_SCALE] = {"scale", 2, "b = s*c", STREAM_B | STREAM_C},
-    [STREAM_ADD] = {"add", 3, "c = a + b", STREAM_ABC},
-    [STREAM_TRIAD] = {"triad", 3, "a = b + s*c", STREAM_ABC},
-    [STREAM_READ] = {"read", 1, "sum of a", STREAM_A},
-    [STREAM_WRITE] = {"write", 1, "c = s, non-temporal", STREAM_C},
+    [STREAM_COPY] = {"copy", 2, STREAM_A | STREAM_C},   // c = a
+    [STREAM_SCALE] = {"scale", 2, STREAM_B | STREAM_C}, // b = s*c
+    [STREAM_ADD] = {"add", 3, STREAM_ABC},              // c = a + b
+    [STREAM_TRIAD] = {"triad", 3, STREAM_ABC},          // a = b + s*c
+    [STREAM_READ] = {"read", 1, STREAM_A},              // sum of a
+    [STREAM_WRITE] = {"write", 1, STREAM_C},            // c = s, non-temporal
 };
 
 struct stream_arrays stream_layout(double *memory, size_t n, unsigned uses)

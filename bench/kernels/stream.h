@@ -23,8 +23,7 @@ enum { STREAM_A = 1, STREAM_B = 2, STREAM_C = 4, STREAM_ABC = 7 };
 
 struct stream_kernel_info {
     const char *name;
-    int arrays; // of 8-byte words moved an element: 2 for copy, 3 for add
-    const char *formula;
+    int arrays;    // of 8-byte words moved an element: 2 for copy, 3 for add
     unsigned uses; // STREAM_A …
 };
 extern const struct stream_kernel_info stream_kernels[STREAM_KERNELS];
