@@ -116,13 +116,10 @@ static int send_collector(void *ctx, const struct fleet_collector *c, struct err
     return report_item(&r) < 0 ? err_set(err, ERR_UNAVAILABLE, "", "the collector has ended") : 0;
 }
 
-static int send_wanted(void *ctx, enum fleet_document what, const char *hash, const char *node,
-                       struct err *err)
+static int send_wanted(void *ctx, const char *hash, const char *node, struct err *err)
 {
     struct ingest_report r = {.kind = INGEST_WANTED};
     (void)ctx;
-    if (what == FLEET_TOPOLOGY)
-        return 0; // nothing reads them yet
     snprintf(r.node, sizeof r.node, "%s", node);
     snprintf(r.hash, sizeof r.hash, "%s", hash);
     return report_item(&r) < 0 ? err_set(err, ERR_UNAVAILABLE, "", "the collector has ended") : 0;

@@ -39,8 +39,9 @@ struct book_kind {
     int64_t n_ranks;
     char benchmark[24], method[40], variant[256];
 };
+enum machine_hash { FLEET_CLASS, FLEET_CONFIG, FLEET_TOPOLOGY };
 struct book_machine {
-    char hash[3][65]; // by enum fleet_document
+    char hash[3][65]; // by enum machine_hash
     int class;        // number
 };
 

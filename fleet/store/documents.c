@@ -10,29 +10,26 @@
 #include "base/jsonw.h"
 
 struct wanted {
-    int (*fn)(void *ctx, enum fleet_document what, const char *hash, const char *node,
-              struct err *err);
+    int (*fn)(void *ctx, const char *hash, const char *node, struct err *err);
     void *ctx;
 };
 
 static int wanted_row(void *ctx, const struct fleet_cell *row, struct err *err)
 {
     struct wanted *w = ctx;
-    return w->fn(w->ctx, (enum fleet_document)row[0].i, row[1].t, row[2].t, err);
+    return w->fn(w->ctx, row[0].t, row[1].t, err);
 }
 
 int fleet_store_wanted(struct fleet_store *s, int most,
-                       int (*fn)(void *ctx, enum fleet_document what, const char *hash,
-                                 const char *node, struct err *err),
+                       int (*fn)(void *ctx, const char *hash, const char *node, struct err *err),
                        void *ctx, struct err *err)
 {
     static const char sql[] =
         // Each node's newest come first: one that names ever new ones keeps no other out.
-        "SELECT w.what, w.hash, node.name, row_number() OVER (PARTITION BY machine.origin "
+        "SELECT w.hash, node.name, row_number() OVER (PARTITION BY machine.origin "
         "ORDER BY w.id DESC, w.what) AS nth FROM (SELECT what, hash, max(id) AS id FROM ("
         "SELECT 0 AS what, class AS hash, id FROM machine "
-        "UNION ALL SELECT 1, config, id FROM machine "
-        "UNION ALL SELECT 2, topology, id FROM machine) AS e "
+        "UNION ALL SELECT 1, config, id FROM machine) AS e "
         "WHERE hash <> '' AND NOT EXISTS (SELECT 1 FROM document WHERE document.hash = e.hash) "
         "GROUP BY what, hash) AS w JOIN machine ON machine.id = w.id "
         "JOIN node ON node.id = machine.origin ORDER BY nth, w.id DESC, w.what LIMIT $1";
@@ -73,16 +70,6 @@ int fleet_store_facts_put(struct fleet_store *s, const struct facts *facts, stru
     if (!buf_ok(&text))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for facts");
     return document_put(s, facts->hash, buf_text(&text), err);
-}
-
-int fleet_store_topology_put(struct fleet_store *s, const char *hash, const char *xml,
-                             struct err *err)
-{
-    char own[65];
-    text_hash(xml, own);
-    return strcmp(own, hash) == 0
-               ? document_put(s, hash, xml, err)
-               : err_set(err, ERR_INVALID, "hash", "is not that of the topology");
 }
 
 static int document_row(void *ctx, const struct fleet_cell *row, struct err *err)

@@ -164,19 +164,15 @@ int fleet_store_arrivals(struct fleet_store *s, struct fleet_arrivals *a,
                          int (*note)(void *ctx, const struct summary_note *note, struct err *err),
                          void *ctx, struct err *err);
 
-// ---- Documents: facts of classes and of configurations, and topologies, once per hash
+// ---- Documents: facts of classes and of configurations, once per hash. Topologies are not kept
 
-enum fleet_document { FLEET_CLASS, FLEET_CONFIG, FLEET_TOPOLOGY };
 // Hashes without a document, the newest of each node first; `node` is the one that brought it.
 int fleet_store_wanted(struct fleet_store *s, int most,
-                       int (*fn)(void *ctx, enum fleet_document what, const char *hash,
-                                 const char *node, struct err *err),
+                       int (*fn)(void *ctx, const char *hash, const char *node, struct err *err),
                        void *ctx, struct err *err);
 // ERR_INVALID: the hash is not that of the content.
 int fleet_store_facts_put(struct fleet_store *s, const struct facts *facts, struct err *err);
-int fleet_store_topology_put(struct fleet_store *s, const char *hash, const char *xml,
-                             struct err *err);
-// Appends it: facts as facts_write_json() does, or the XML. ERR_NOT_FOUND.
+// Appends the facts as facts_write_json() does. ERR_NOT_FOUND.
 int fleet_store_document(struct fleet_store *s, const char *hash, struct buf *out, struct err *err);
 
 // ---- What is read

@@ -24,8 +24,8 @@ struct made_page {
 
 // What a node is like; change members before making pages.
 struct maker {
-    const char *name, *node, *history; // node: as it calls itself
-    const char *class, *config;
+    const char *name, *node, *history;     // node: as it calls itself
+    const char *class, *config, *topology; // topology NULL: not known
     int metrics;
     int64_t after, last; // runs after+1 to last
     int64_t received_ms;
@@ -95,6 +95,8 @@ static void made_page_run(struct summary_writer *w, const struct maker *m, int64
     summary_set_variant(&s, m->varied ? own : m->variant);
     text_hash(m->class, s.class_hash);
     text_hash(m->config, s.config_hash);
+    if (m->topology)
+        text_hash(m->topology, s.topology_hash);
     int n = m->metrics + (seq % 2 ? m->odd : 0);
     made_page_metrics(list, n, seq);
     summary_writer_add(w, &s, list, s.state == RUN_SUCCEEDED ? n : -1);
