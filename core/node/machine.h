@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine, read once and kept: topology (hwloc) and fingerprint. The only module that includes
-// hwloc.h is core/node/hwloc.c; facts come from /proc and /sys (core/node/facts.c), below a root
-// that tests set.
+// The machine, read once and kept: topology (hwloc) and fingerprint, which the runner reads anew
+// before each plan. The only module that includes hwloc.h is core/node/hwloc.c; facts come from
+// /proc and /sys (core/node/facts.c), below a root that tests set.
 #pragma once
 #include "base/err.h"
 #include "model/fingerprint.h"
