@@ -505,14 +505,16 @@ static void send_virtual_run(const struct asked *a, int number, bool whole)
         a->r->status = 202;
 }
 
+// It is looked at again and again: it may be canceled meanwhile.
 static bool wait_for(const struct asked *a, int number)
 {
+    enum { LOOK_MS = 500 };
     int past = past_runs(a);
     struct requested_run *r = number > past ? &a->f->nodes[a->node].runs[number - past - 1] : NULL;
     if (!a->q->wait_s || !r || run_finished(a, r))
         return false;
     r->followed = true;
-    a->r->until_ms = r->finished_ms;
+    a->r->until_ms = r->finished_ms < a->now_ms + LOOK_MS ? r->finished_ms : a->now_ms + LOOK_MS;
     return true;
 }
 

@@ -58,24 +58,38 @@ static int64_t local_to_utc(int64_t now_ms, int64_t at_ms)
 
 // ---- Its nodes ----------------------------------------------------------------------------------
 
-static int all_nodes(const struct campaigns *all, struct nodeset *out, struct err *err)
+// Why the collector never requests a run of it; NULL: it does. Slurm starts runs on any node.
+static const char *never_probed(const struct campaign *c, const struct polled *n)
 {
-    int n;
-    struct polled *const *nodes = poller_nodes(all->poller, &n);
-    for (int i = 0; i < n; i++)
-        if (nodes[i]->state != NODE_GONE && nodeset_add(out, nodes[i]->name, err) < 0)
-            return -1;
-    nodeset_sort(out);
-    return out->n ? 0 : err_set(err, ERR_CONFLICT, "nodes", "the collector has no nodes yet");
+    return c->request.by_slurm || node_is_here(n) ? NULL
+           : n->pushes ? "it pushes its runs, and the collector does not contact it"
+                       : "it is behind another collector: start the campaign there";
 }
 
-static int check_known(const struct campaigns *all, const struct nodeset *nodes, struct err *err)
+static int all_nodes(const struct campaign *c, struct nodeset *out, struct err *err)
+{
+    int n;
+    struct polled *const *nodes = poller_nodes(c->all->poller, &n);
+    for (int i = 0; i < n; i++)
+        if (nodes[i]->state != NODE_GONE && !never_probed(c, nodes[i]) &&
+            nodeset_add(out, nodes[i]->name, err) < 0)
+            return -1;
+    nodeset_sort(out);
+    return out->n ? 0
+                  : err_set(err, ERR_CONFLICT, "nodes",
+                            "the collector has no nodes yet that it contacts itself");
+}
+
+static int check_known(const struct campaign *c, const struct nodeset *nodes, struct err *err)
 {
     for (int i = 0; i < nodes->n; i++) {
-        const struct polled *n = poller_find(all->poller, nodes->names[i]);
+        const struct polled *n = poller_find(c->all->poller, nodes->names[i]);
         if (!n || n->state == NODE_GONE)
             return err_set(err, ERR_INVALID, "nodes", "no source names the node \"%s\"",
                            nodes->names[i]);
+        const char *never = never_probed(c, n);
+        if (never)
+            return err_set(err, ERR_INVALID, "nodes", "leave out %s: %s", n->name, never);
     }
     return 0;
 }
@@ -316,6 +330,10 @@ static void node_start(struct campaign *c, int node)
         probe_refused(c, node, NAMED_SOON_MS, "not every source of nodes has been read yet");
     } else if (!n || n->state == NODE_GONE) {
         probe_ended(c, node, PROBE_SKIPPED, 0, "no source names it any more");
+    } else if (never_probed(c, n)) {
+        probe_ended(c, node, PROBE_SKIPPED, 0, never_probed(c, n));
+    } else if (node_asleep(n)) {
+        probe_refused(c, node, c->all->c->every_s * 1000, "Slurm has powered it off");
     } else if (n->state == NODE_LATE || n->state == NODE_DOWN) {
         snprintf(why, sizeof why, "%s: %.140s", node_states[n->state].name, n->why);
         probe_refused(c, node, c->all->c->every_s * 1000, why);
@@ -629,12 +647,12 @@ static int check_room(const struct campaigns *all, const struct campaign *fresh,
 
 static int find_nodes(struct campaign *c, struct err *err)
 {
-    if (c->request.nodes.n && check_known(c->all, &c->request.nodes, err) < 0)
+    if (c->request.nodes.n && check_known(c, &c->request.nodes, err) < 0)
         return -1;
     if (c->request.nodes.n) {
         c->nodes = c->request.nodes;
         c->request.nodes = (struct nodeset){0};
-    } else if (all_nodes(c->all, &c->nodes, err) < 0)
+    } else if (all_nodes(c, &c->nodes, err) < 0)
         return -1;
     nodeset_fold(&c->nodes, &c->set);
     return buf_ok(&c->set) ? check_room(c->all, c, err)

@@ -257,8 +257,12 @@ static bool probe_send(struct campaign *c, int node, struct fetch_request *q, co
     const struct polled *polled = poller_find(all->poller, c->nodes.names[node]);
     struct probe_call *call = polled ? calloc(1, sizeof *call) : NULL;
     char url[sizeof polled->base[0] + 80];
-    if (!call) {
-        err_set(err, ERR_NOT_FOUND, NULL, "%s", polled ? "out of memory" : "no source names it");
+    if (!call || !node_is_here(polled)) {
+        err_set(err, ERR_NOT_FOUND, NULL, "%s",
+                !polled ? "no source names it"
+                : !call ? "out of memory"
+                        : "the collector does not contact it any more");
+        free(call);
         return false;
     }
     *call = (struct probe_call){c, node, kind};

@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import urllib.error
@@ -15,6 +16,7 @@ import pytest
 from client import CLIENT, run
 from conftest import PATIENCE, fake_bench_env, until
 from test_fleetd import NO_NODE_IS_LATE, collect  # noqa: F401
+from test_fleet_campaigns import begin, ended, probed, send, show
 from test_fleetd_store import fill, small_disk
 
 
@@ -327,3 +329,28 @@ def test_many_nodes_that_never_push_are_counted_in_the_log(pushed):
     until(lambda: sum(told()) == many)
     assert told()[0] >= 20, "a few by name"
     assert told()[1] > many / 2, told()
+
+
+def test_campaigns_contact_no_node_that_pushes(pushed):
+    c = pushed(4, "--run-ms=60000")
+    first, second, third, last = c.fleet.names
+    c.name([second, third, last])
+    c.process.send_signal(signal.SIGHUP)
+    token(c, "mine", first)
+    named(c, *c.fleet.names)
+    until(lambda: c.node(first)["pushes"])
+    status, refused = send(c, "/v1/fleet/campaigns", {"name": "one", "spec": {"benchmark": "latency"}, "nodes": f"{first},{last}"})
+    assert (status, refused["member"]) == (422, "nodes") and f"leave out {first}: it pushes its runs" in refused["detail"], refused
+    number = begin(c, at_once=1, order="name", stop_after={"failed_percent": 100})
+    assert show(c, number)["campaign"]["node_set"] == f"node[{second[4:]}-{last[4:]}]", "the others"
+    until(lambda: c.fleet.is_followed(2, 13))
+    token(c, "later", third)
+    until(lambda: c.node(third)["pushes"])
+    for node in (2, 4):
+        until(lambda: c.fleet.is_followed(node, 13))
+        urllib.request.urlopen(urllib.request.Request(f"{local(c, c.fleet.names[node - 1])}/v1/runs/13/cancel", method="POST"),
+                               timeout=PATIENCE).close()
+    states = {n["node"]: (n["state"], n["why"]) for n in ended(c, number)["node_states"]}
+    assert states[third] == ("skipped", "it pushes its runs, and the collector does not contact it"), states
+    assert states[second] == states[last] and states[last][0] == "failed", states
+    assert probed(c, first) == probed(c, third) == []

@@ -16,6 +16,7 @@ import threading
 import pytest
 
 from conftest import PATIENCE, build_dir, replace_text, until
+from test_fleet_campaigns import begin, probed, show
 from test_fleetd import FLEETD, collect  # noqa: F401
 
 DNS = pathlib.Path(__file__).with_name("dns_server.py")
@@ -315,6 +316,11 @@ def test_slurm_names_states_and_partitions(collect, tmp_path):  # noqa: F811
     cut = c.node("node4")["slurm_reason"]
     assert cut.startswith("L??fter?[31m?xxx") and len(cut) == 127, "a reason is printable, and has a limit"
     assert c.node("node3")["state"] == "new", "a node that is powered off is not contacted"
+    number = begin(c, nodes="node[1,3]")
+    asleep = until(lambda: (d := show(c, number)) and d["campaign"]["done"] == 1 and d["campaign"]["state"] == "waiting" and d)
+    states = {n["node"]: (n["state"], n["why"]) for n in asleep["node_states"]}
+    assert states["node3"] == ("pending", "Slurm has powered it off"), states
+    assert probed(c, "node3") == [], "not by a campaign either"
 
 
 @pytest.mark.skipif(not shutil.which("unshare") or subprocess.run(["unshare", "-rmn", "true"], capture_output=True).returncode,

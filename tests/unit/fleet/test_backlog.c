@@ -288,7 +288,7 @@ static void name_many(void)
     static struct naming_node many[NAMING_NODES_MAX];
     for (int i = 0; i < NAMING_NODES_MAX; i++) {
         snprintf(names[i], sizeof names[i], "n%05d", i);
-        many[i] = named[0];
+        many[i] = named[2];
         many[i].said.name = names[i];
     }
     CHECK_INT(poller_set_nodes(poller, many, NAMING_NODES_MAX, true, &err), 0, "nodes: %s",
