@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real Chromium on the daemon's page, by the DevTools protocol over a pipe: the standard library alone.
 
-    def test_something(browser, daemon):                # the fixture `browser` is in conftest.py: one per file
+    def test_something(browser, daemon):                # the fixture `browser` is in conftest.py: one per file,
+                                                    # whose tabs are closed after each test
         page = browser.open(daemon, "#/runs/1")         # a new tab, when its view is shown; width=, height=, dark=, token=,
                                                     # before= a script that runs first
         page.go("#/runs")                               # another view, as a link would; waits until it is shown
@@ -21,6 +22,7 @@
         page.check()                                    # fails on an exception, or a violation of the page's policy
 """
 import base64
+import ctypes
 import fcntl
 import json
 import os
@@ -40,6 +42,8 @@ CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "
 AXE = next(iter(sorted((ROOT / "build" / "axe").glob("axe-*.min.js"))), None)
 KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "Space": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 CLICKS_MOST = 3
+PR_SET_PDEATHSIG = 1  # of the thread that started it: the main one
+prctl = ctypes.CDLL(None).prctl
 SHOWN = "document.querySelector('#view > div') && document.querySelector('#view > div').dataset.shown"
 
 
@@ -52,7 +56,8 @@ class Browser:
         self.inbox, to_write = os.pipe()
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in (to_read, to_write)]
 
-        def give():  # Chromium reads at 3 and writes at 4
+        def give():  # Chromium reads at 3 and writes at 4, and never outlives the tests: not those that a time limit ends either
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             os.dup2(high[0], 3)
             os.dup2(high[1], 4)
 
@@ -109,7 +114,7 @@ class Browser:
         context = self.call("Target.createBrowserContext")["browserContextId"]
         target = self.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        page = self.pages[session] = Page(self, session, f"http://127.0.0.1:{daemon.port}/")
+        page = self.pages[session] = Page(self, session, context, f"http://127.0.0.1:{daemon.port}/")
         for domain in ("Page", "Runtime", "Log", "Network"):
             page.call(domain + ".enable")
         page.resize(width, height)
@@ -121,10 +126,17 @@ class Browser:
             page.give_token(token)
         return page
 
+    def close_pages(self):
+        """Pages that stay open request the daemon's state, and are drawn, for as long as the browser lives."""
+        for page in list(self.pages.values()):
+            self.call("Target.disposeBrowserContext", browserContextId=page.context)
+            with self.changed:
+                del self.pages[page.session]
+
 
 class Page:
-    def __init__(self, browser, session, base):
-        self.browser, self.session, self.base = browser, session, base
+    def __init__(self, browser, session, context, base):
+        self.browser, self.session, self.context, self.base = browser, session, context, base
         self.requests, self.errors, self._addresses = {}, [], {}
 
     def call(self, method, **params):
