@@ -76,8 +76,8 @@ struct rank_info {
 };
 
 struct progress {
-    char phase[16];      // "populate", "build", "warm-up", "measure"
-    int64_t done, total; // cells
+    char phase[16];      // "populate", "build", "warm-up", "measure", "control pairs"
+    int64_t done, total; // cells; of control pairs per cent
     int64_t eta_ms;      // -1: not known
 };
 

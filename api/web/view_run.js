@@ -59,7 +59,8 @@ function actions(run) {
 function progress(run) {
   const p = run.progress, share = p && p.total > 0 ? p.done / p.total : null;
   const left = p && p.eta_ms > 0 ? `, about ${Math.ceil(p.eta_ms / 1000)} s left` : "";
-  const text = p ? `${p.phase}: ${p.done} of ${p.total} cells${left}` : run.state === "queued" ? "Waiting for its turn." : "Starting.";
+  const text = p && p.phase === "control pairs" ? `Control pairs: ${p.done} %. They show how many pairs can be measured at a time.`
+    : p ? `${p.phase}: ${p.done} of ${p.total} cells${left}` : run.state === "queued" ? "Waiting for its turn." : "Starting.";
   return [make("p", { class: "large" }, text), run.waiting && make("p", {}, `${run.waiting.text}${run.waiting.until ? `, until ${when(run.waiting.until)}` : ""}`),
     make("progress", { max: "1", value: share, "aria-label": "progress of the run" })].filter(Boolean);
 }

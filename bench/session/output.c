@@ -98,6 +98,14 @@ int emit_progress(struct emit *e, enum phase phase, int64_t done, int64_t total,
     return output_put(e, &r, err);
 }
 
+int emit_controls(struct emit *e, int percent, struct err *err)
+{
+    const struct record r = {
+        .kind = RECORD_PROGRESS,
+        .progress = {.phase = "control pairs", .done = percent, .total = 100, .eta_ms = -1}};
+    return output_put(e, &r, err);
+}
+
 static struct matrix *output_find_matrix(struct emit *e, const char *name)
 {
     for (int i = 0; i < e->n_matrices; i++)

@@ -15,6 +15,8 @@ int emit_begin(struct emit *e, int ranks, const char *launcher, uint64_t line_by
 int emit_matrices(struct emit *e, const struct matrix *matrices, int n, struct err *err);
 int emit_progress(struct emit *e, enum phase phase, int64_t done, int64_t total, int64_t eta_ms,
                   struct err *err);
+// Of the control pairs, which are measured before it is known how many cells there are.
+int emit_controls(struct emit *e, int percent, struct err *err);
 int emit_cell(struct emit *e, const char *matrix, int row, int col, const struct cell *c,
               struct err *err);
 int emit_pairs(struct emit *e, int64_t most, struct err *err); // fewer than planned

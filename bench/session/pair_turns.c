@@ -78,6 +78,9 @@ struct lead {
     struct pair_rounds rounds[LEVELS]; // made when needed; owned
     enum level levels[STAGES_MAX];     // of each stage
     double turn_s[STAGES_MAX];         // of each stage: the slowest control pair alone; 0: none
+    uint64_t controls_end_ns;          // when control pairs must have ended; 0: no time limit
+    bool controls_late;                // some did not fit
+    int controls_percent;              // of the control pairs, as it was reported
     double done, whole, told;          // progress
     int64_t called;                    // rounds, each once a visit
 };
@@ -170,7 +173,8 @@ static int lead_round(struct lead *l, const struct pair_rounds *r, int round, in
 
 // --- Rank 0: control pairs -----------------------------------------------------------------------
 
-static const double COST_LIMIT = 0.02; // of the time that a pair takes alone
+static const double COST_LIMIT = 0.02;    // of the time that a pair takes alone
+static const double CONTROLS_PART = 0.25; // of the budget or the time limit, at most
 
 struct control {
     int first, second, others, shape; // of the worst
@@ -216,33 +220,81 @@ static int control_alone(struct lead *l, const struct pair_rounds *r, int pair, 
     return outcome;
 }
 
-// One control pair, alone and with the others of its round in turns.
-static int control_measure(struct lead *l, const struct pair_rounds *r, int pair, int stage,
-                           struct control *worst)
+// Of the control pairs of a stage and level, the one that is measured.
+struct control_turn {
+    int stage;
+    enum level level;
+    int nth, of;
+};
+
+// Measuring needs the rest of the time limit.
+static void controls_begin(struct lead *l)
+{
+    double room = time_limit_room_s(&l->s->limit, clock_mono_ns());
+    if (isfinite(room))
+        l->controls_end_ns = clock_mono_ns() + (uint64_t)(1e9 * CONTROLS_PART * room);
+}
+
+// Would two further turns of `took_s` seconds end too late?
+static bool controls_are_late(struct lead *l, double took_s)
+{
+    double end = (double)clock_mono_ns() + 2e9 * took_s;
+    l->controls_late = l->controls_end_ns && end > (double)l->controls_end_ns;
+    return l->controls_late;
+}
+
+// `share`: of the turns of this control pair. Each stage may try all levels but the last.
+static int controls_progress(struct lead *l, const struct control_turn *t, double share,
+                             struct err *err)
+{
+    double of_level = (t->nth + share) / t->of, of_stage = (t->level + of_level) / LEVEL_ONE;
+    int percent = (int)(100 * (t->stage + of_stage) / l->work->n_stages);
+    if (percent <= l->controls_percent)
+        return 0;
+    l->controls_percent = percent;
+    return emit_controls(l->s->emit, percent, err);
+}
+
+static void control_judge(const struct lead *l, const struct control *of, int stage,
+                          struct control_values *v, struct control *worst)
+{
+    for (int cell = 0; cell < l->work->n_cells; cell++) {
+        struct control c = *of;
+        c.shape = stage * l->work->n_cells + cell;
+        c.alone = middle_of(v->alone[cell], CONTROL_REPEATS);
+        c.with_others = middle_of(v->with_others[cell], CONTROL_REPEATS);
+        c.cost = c.with_others / c.alone - 1;
+        if (fabs(c.cost) >= fabs(worst->cost))
+            *worst = c;
+    }
+}
+
+// One control pair, alone and with the others of its round in turns. 1: done; 0: the time limit has
+// no room for it; -1: failed.
+static int control_measure(struct lead *l, const struct control_turn *t, int pair,
+                           struct control *worst, struct err *err)
 {
     struct control_values v;
     double took_s[CONTROL_REPEATS];
-    int round = pair_rounds_of(r, pair), width = pair_rounds_width(r, round);
+    const struct pair_rounds *r = &l->rounds[t->level];
+    int round = pair_rounds_of(r, pair), width = pair_rounds_width(r, round), i = 0;
     const int *ends = r->pairs[pair];
-    for (int i = 0; i < CONTROL_REPEATS; i++) {
-        if (control_alone(l, r, pair, stage, &took_s[i]) < 0)
+    for (; i < CONTROL_REPEATS && !(i && controls_are_late(l, took_s[i - 1])); i++) {
+        if (control_alone(l, r, pair, t->stage, &took_s[i]) < 0)
             return -1;
         control_take(l, ends[0], v.alone, i);
-        if (call_pairs(l, r->pairs + r->begin[round], width, stage, VISIT_CONTROL) < 0)
+        if (call_pairs(l, r->pairs + r->begin[round], width, t->stage, VISIT_CONTROL) < 0)
             return -1;
         control_take(l, ends[0], v.with_others, i);
+        if (controls_progress(l, t, (i + 1.0) / CONTROL_REPEATS, err) < 0)
+            return -1;
     }
-    l->turn_s[stage] = fmax(l->turn_s[stage], middle_of(took_s, CONTROL_REPEATS));
-    for (int cell = 0; cell < l->work->n_cells; cell++) {
-        double alone = middle_of(v.alone[cell], CONTROL_REPEATS);
-        double with_others = middle_of(v.with_others[cell], CONTROL_REPEATS);
-        double cost = with_others / alone - 1;
-        if (fabs(cost) >= fabs(worst->cost))
-            *worst =
-                (struct control){ends[0], ends[1],     width - 1, stage * l->work->n_cells + cell,
-                                 alone,   with_others, cost};
-    }
-    return 0;
+    l->turn_s[t->stage] = fmax(l->turn_s[t->stage], middle_of(took_s, i));
+    if (i < CONTROL_REPEATS)
+        return 0;
+    const struct control of = {.first = ends[0], .second = ends[1], .others = width - 1};
+    control_judge(l, &of, t->stage, &v, worst);
+    return 1;
 }
 
 static double budget_left_s(const struct session *s)
@@ -256,8 +308,7 @@ static double budget_left_s(const struct session *s)
 static int controls_fit(struct lead *l, const struct pair_rounds *r, const int *pairs, int n,
                         int stage)
 {
-    static const double spared = 0.25;
-    double left = spared * budget_left_s(l->s), all = 0, took;
+    double left = CONTROLS_PART * budget_left_s(l->s), all = 0, took;
     if (!l->s->limit.budget_ns)
         return 1;
     for (int i = 0; i < n && all <= left; i++) {
@@ -269,6 +320,15 @@ static int controls_fit(struct lead *l, const struct pair_rounds *r, const int *
     return all <= left;
 }
 
+static int note_no_controls(struct lead *l, const char *shape, const char *many, struct err *err)
+{
+    static const char text[] = "%s: %s; control pairs would take too much of the %s";
+    char of[64] = "time limit";
+    if (!l->controls_late)
+        snprintf(of, sizeof of, "budget of %lld s", (long long)l->s->spec->budget_s);
+    return session_note(l->s, err, CONDITION_CONCURRENT_PAIRS, -1, text, shape, many, of);
+}
+
 static int control_note(struct lead *l, enum level level, const struct control *c, bool requested,
                         struct err *err)
 {
@@ -278,9 +338,7 @@ static int control_note(struct lead *l, enum level level, const struct control *
         snprintf(many, sizeof many, "up to %d pairs at a time%s", l->rounds[level].widest,
                  requested ? ", as requested" : "");
     if (!c->others)
-        return session_note(l->s, err, CONDITION_CONCURRENT_PAIRS, -1,
-                            "%s: %s; control pairs would take too much of the budget of %lld s",
-                            shape->name, many, (long long)l->s->spec->budget_s);
+        return note_no_controls(l, shape->name, many, err);
     return session_note(l->s, err, CONDITION_CONCURRENT_PAIRS, -1,
                         "%s: %s; control pair %d-%d: %.4g %s alone, %.4g %s while %d other pairs "
                         "were measured (%+.1f %%, limit %.0f %%)",
@@ -303,9 +361,14 @@ static int level_holds(struct lead *l, enum level level, int stage, struct contr
     if (fit <= 0)
         return fit;
     l->turn_s[stage] = 0; // that was the first turn of each
-    for (int i = 0; i < n; i++)
-        if (control_measure(l, &l->rounds[level], pairs[i], stage, worst) < 0)
-            return -1;
+    for (int i = 0; i < n; i++) {
+        const struct control_turn t = {stage, level, i, n};
+        int done = control_measure(l, &t, pairs[i], worst, err);
+        if (done <= 0) {
+            worst->others = 0;
+            return done;
+        }
+    }
     return fabs(worst->cost) < COST_LIMIT;
 }
 
@@ -458,9 +521,12 @@ static int lead_visits(struct lead *l, struct err *err)
 
 static int lead_controls(struct lead *l, struct err *err)
 {
+    controls_begin(l);
     for (int stage = 0; stage < l->work->n_stages; stage++)
         if (choose_level(l, stage, err) < 0)
             return -1;
+    if (l->controls_percent && l->controls_percent < 100 && emit_controls(l->s->emit, 100, err) < 0)
+        return -1;
     return choose_fewer(l, err);
 }
 

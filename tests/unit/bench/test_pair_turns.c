@@ -186,15 +186,32 @@ static void time_limits(void)
     CHECK(play((struct scene){.company_disturbs = true, .limit_s = HOUR_S}, &spec, &said) == 0 &&
               pairs_seen() == PAIRS && !strstr(buf_text(&said), "time_limit"),
           "a time limit with room is not named");
-    const char *first = strstr(buf_text(&said), "\"rec\":\"progress\"");
+    int percent = 0;
+    const char *control = strstr(buf_text(&said), "\"phase\":\"control pairs\"");
+    for (const char *at = control; at; at = strstr(at + 1, "\"phase\":\"control pairs\"")) {
+        int now = -1;
+        CHECK(sscanf(at, "\"phase\":\"control pairs\",\"done\":%d,\"total\":100,\"eta_ms\":-1",
+                     &now) == 1 &&
+                  now > percent && now <= 100,
+              "control pairs have progress: %d %% after %d %%", now, percent);
+        percent = now;
+    }
+    CHECK_INT(percent, 100, "to their end");
+    const char *first = strstr(buf_text(&said), "\"phase\":\"measure\"");
+    CHECK(control && control < first, "which comes before that of measuring");
     CHECK(first && !strstr(first, "\"eta_ms\":-1") && strstr(first, "\"done\":0,"),
           "and the first progress has the time left: %.80s", first ? first : "none");
     CHECK(play((struct scene){.company_disturbs = true, .limit_s = 1e-9}, &spec, &said) == 0 &&
               strstr(buf_text(&said), "2 repetitions of all pairs take about ") &&
               strstr(buf_text(&said), ": some pairs are left out. Raise timeout_s"),
           "one without room is, at once");
-    CHECK(strstr(buf_text(&said), "\"time_limit\"") < strstr(buf_text(&said), "\"progress\""),
-          "before the first progress, so that who follows the run sees it");
+    CHECK(strstr(buf_text(&said), "\"time_limit\"") < strstr(buf_text(&said), "\"measure\""),
+          "before the first progress of measuring, so that who follows the run sees it");
+    CHECK(strstr(buf_text(&said),
+                 "one pair at a time; control pairs would take too much of the time "
+                 "limit") &&
+              control_turns == 2 + RANKS,
+          "nor does it leave room for control pairs: %d turns", (int)control_turns);
 }
 
 static void arithmetic(void)
