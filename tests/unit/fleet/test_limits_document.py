@@ -17,7 +17,7 @@ LIMITS = {
     "runs and notes of a node": [("RUNS_AT_ONCE", 1), ("RUNS_PER_DAY", 1)],
     "what a node brings": [("FLEET_STORE_NEW_MAX", 1)],
     "nodes": [("NAMING_NODES_MAX", 1), ("FLEETD_SOURCES_MAX", 1), ("GONE_MAX", 1)],
-    "months of runs that `keep_days` deletes": [("FLEET_RETAIN_MONTHS", 1)],
+    "months of runs that `keep_days` deletes, and of whole runs that `archive_keep_days` does": [("FLEET_RETAIN_MONTHS", 1)],
     "a list of nodes": [("FETCH_BODY_MAX", MIB), ("LIST_MAX", MIB), ("NAMING_LIMIT_MS", SECOND), ("NAMING_MEMORY", MIB)],
     "memory of a process": [("INGEST_MEMORY", MIB)],
     "a response about the history": [("WORKER_DEADLINE_MS", SECOND), ("WORKER_CPU_MS", SECOND),
