@@ -600,33 +600,43 @@ static double unlearned_s(const struct spec *s, const struct workload *w)
     return estimate_start_s(w) + estimates[s->benchmark](s, w);
 }
 
+// What a run took more counts in proportion, but for no more time than that run had: a short one
+// may have lost it at the start, and a run of a thousand times the effort does not lose that again.
 double estimate_s(const struct spec *s, const struct workload *w)
 {
-    return unlearned_s(s, w) * (w->past.run ? w->past.times : 1);
+    double seconds = unlearned_s(s, w);
+    return w->past.run ? seconds + (w->past.times - 1) * fmin(seconds, w->past_s) : seconds;
 }
+
+struct learned {
+    struct found_speed past;
+    double seconds;
+};
 
 static int by_times(const void *a, const void *b)
 {
-    double x = ((const struct found_speed *)a)->times, y = ((const struct found_speed *)b)->times;
+    double x = ((const struct learned *)a)->past.times, y = ((const struct learned *)b)->past.times;
     return (x > y) - (x < y);
 }
 
-struct found_speed estimate_past(const struct past_runs *past, const struct workload *w)
+void estimate_learn(struct workload *w, const struct past_runs *past)
 {
-    struct found_speed of[PAST_RUNS_MAX];
+    struct learned of[PAST_RUNS_MAX];
     int n = 0;
+    w->past = (struct found_speed){0};
     for (int i = 0; i < past->n; i++) {
         const struct past_run *r = &past->list[i];
         struct workload then = *w; // borrows
         then.processes = r->processes;
+        double seconds = unlearned_s(&r->spec, &then);
         if (r->n_ranks == w->ranks)
-            of[n++] = (struct found_speed){r->run,
-                                           speed_bound(r->seconds / unlearned_s(&r->spec, &then))};
+            of[n++] = (struct learned){{r->run, speed_bound(r->seconds / seconds)}, seconds};
     }
     if (!n)
-        return (struct found_speed){0};
+        return;
     qsort(of, (size_t)n, sizeof *of, by_times);
-    return of[(n - 1) / 2];
+    w->past = of[(n - 1) / 2].past;
+    w->past_s = of[(n - 1) / 2].seconds;
 }
 
 double estimate_free_s(double limit_s, int ranks)

@@ -21,6 +21,7 @@ struct workload {
     double share_of_far; // pairs of ranks in different last-level caches, 0…1
     struct found_speed speeds[SPEEDS]; // as runs measured them
     struct found_speed past;           // how long the same took, beside its estimate by these
+    double past_s;                     // that estimate
     uint64_t llc, line;                // bytes: the largest last-level cache of a rank, a line
     struct rank_cache *caches;         // [ranks]; owned
     int n_teams;                       // of the benchmark bandwidth; others: 0

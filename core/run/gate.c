@@ -221,7 +221,7 @@ static int check_on(struct gate *g, const struct topology *t, const struct spec 
     if (plan_make(&got, s, t, err) < 0 || admit(g, s, &got, how, err) < 0 ||
         workload_make(&w, s, &got, t, err) < 0)
         return -1;
-    w.past = estimate_past(&g->past, &w);
+    estimate_learn(&w, &g->past);
     if (gate_estimate(s, &got, &w, err) < 0 || make_ready(g, err) < 0)
         return -1;
     if (launch_choose(&got, &g->paths, s, err) < 0) {

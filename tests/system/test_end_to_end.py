@@ -438,7 +438,8 @@ def test_estimates_learn_from_runs_of_the_same_request(make_daemon):
     assert slow["estimate_past"]["run"] == run["id"], slow
     assert slow["estimate_past"]["times"] == pytest.approx(2, rel=0.01), slow
     assert slow["estimate_s"] == pytest.approx(2 * before["estimate_s"], rel=0.01), (before, slow)
-    assert plan(quick=False)["estimate_s"] == pytest.approx(2 * usual["estimate_s"], rel=0.01), "of other effort"
+    longer = usual["estimate_s"] + before["estimate_s"]
+    assert plan(quick=False)["estimate_s"] == pytest.approx(longer, rel=0.01), "what the short run lost, and no more"
     assert plan(size="2") == other, "another size is another request"
     again = daemon.run(**spec)
     assert again["plan"]["estimate_past"] == slow["estimate_past"], again

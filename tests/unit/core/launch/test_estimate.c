@@ -446,7 +446,7 @@ static void past_runs(void)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         w.past = (struct found_speed){0};
         struct past_runs past = past_of(&usual, &w, cases[i].times, cases[i].ranks, cases[i].n);
-        w.past = estimate_past(&past, &w);
+        estimate_learn(&w, &past);
         double by = cases[i].run ? cases[i].by : 1;
         CHECK(w.past.run == cases[i].run && fabs(w.past.times - cases[i].by) < 1e-9 &&
                   fabs(estimate_s(&usual, &w) - by * without[0]) < 1e-6 &&
@@ -457,7 +457,15 @@ static void past_runs(void)
     w.past = (struct found_speed){0};
     past.list[0] = (struct past_run){.run = 1, .n_ranks = 16, .seconds = without[0], .spec = usual};
     w.processes = true; // which start faster than MPI's, as that run did
-    CHECK(estimate_past(&past, &w).times == 1, "a run is compared as it was started");
+    estimate_learn(&w, &past);
+    CHECK(w.past.times == 1, "a run is compared as it was started");
+    w.processes = false;
+    past.list[0] =
+        (struct past_run){.run = 1, .n_ranks = 16, .seconds = 3 * without[1], .spec = quick};
+    estimate_learn(&w, &past);
+    CHECK(fabs(estimate_s(&quick, &w) - 3 * without[1]) < 1e-6 &&
+              fabs(estimate_s(&usual, &w) - without[0] - 2 * without[1]) < 1e-6,
+          "a longer run loses no more than the shorter one did: %.2f s", estimate_s(&usual, &w));
 }
 
 static void many_nodes(void)
