@@ -322,11 +322,11 @@ static int controls_fit(struct lead *l, const struct pair_rounds *r, const int *
 
 static int note_no_controls(struct lead *l, const char *shape, const char *many, struct err *err)
 {
-    static const char text[] = "%s: %s; control pairs would take too much of the %s";
     char of[64] = "time limit";
     if (!l->controls_late)
         snprintf(of, sizeof of, "budget of %lld s", (long long)l->s->spec->budget_s);
-    return session_note(l->s, err, CONDITION_CONCURRENT_PAIRS, -1, text, shape, many, of);
+    return session_note(l->s, err, CONDITION_CONCURRENT_PAIRS, -1,
+                        "%s: %s; control pairs would take too much of the %s", shape, many, of);
 }
 
 static int control_note(struct lead *l, enum level level, const struct control *c, bool requested,

@@ -5,14 +5,14 @@
 #include "core/store/history.h"
 #include "model/speed.h"
 
-static int found_speed_read(struct found_speed *out, struct store *s, const char *node,
-                            const struct fingerprint *f, enum speed speed, struct err *err)
+static int found_speed_read(struct found_speed *out, struct store *s, const struct machine *m,
+                            enum speed speed, struct err *err)
 {
     const struct speed_info *i = &speed_infos[speed];
-    const struct metric_wanted wanted = {.like = {.node = node,
+    const struct metric_wanted wanted = {.like = {.node = m->hostname,
                                                   .benchmark = i->benchmark,
-                                                  .class_hash = f->machine_class.hash,
-                                                  .config_hash = f->config.hash,
+                                                  .class_hash = m->fingerprint.machine_class.hash,
+                                                  .config_hash = m->fingerprint.config.hash,
                                                   .method = benchmarks[i->benchmark].method},
                                          .metric = i->metric,
                                          .without = i->without};
@@ -24,11 +24,10 @@ static int found_speed_read(struct found_speed *out, struct store *s, const char
     return found < 0 ? -1 : 0;
 }
 
-int found_speeds_look(struct machine *m, struct store *s, const struct fingerprint *now,
-                      struct err *err)
+int found_speeds_look(struct machine *m, struct store *s, struct err *err)
 {
     for (int i = 0; i < SPEEDS; i++)
-        if (found_speed_read(&m->topology.speeds[i], s, m->hostname, now, (enum speed)i, err) < 0)
+        if (found_speed_read(&m->topology.speeds[i], s, m, (enum speed)i, err) < 0)
             return -1;
     return 0;
 }

@@ -5,7 +5,6 @@
 #include "core/node/machine.h"
 #include "core/store/store.h"
 
-// Sets m->topology.speeds. Runs count that succeeded on this node, on this hardware and with the
-// set-up of now, by the method of today, within their time limit and undisturbed.
-int found_speeds_look(struct machine *m, struct store *s, const struct fingerprint *now,
-                      struct err *err);
+// Sets m->topology.speeds. Runs count that succeeded on this node, on the hardware and with the
+// set-up of m->fingerprint, by the method of today, within their time limit and undisturbed.
+int found_speeds_look(struct machine *m, struct store *s, struct err *err);

@@ -2,7 +2,6 @@
 // The spec of each newest run of the benchmark is read until enough are the same.
 #include "core/results/past_runs.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -38,14 +37,14 @@ static bool past_take(void *ctx, const struct run_took *r)
     return ++l->out->n < PAST_RUNS_MAX;
 }
 
-int past_runs_look(struct past_runs *out, struct store *store, const char *node,
-                   const struct fingerprint *f, const struct spec *s, struct err *err)
+int past_runs_look(struct past_runs *out, struct store *store, const struct machine *m,
+                   const struct spec *s, struct err *err)
 {
     struct past_look look = {s, out};
-    const struct run_like like = {.node = node,
+    const struct run_like like = {.node = m->hostname,
                                   .benchmark = (enum benchmark_id)s->benchmark,
-                                  .class_hash = f->machine_class.hash,
-                                  .config_hash = f->config.hash,
+                                  .class_hash = m->fingerprint.machine_class.hash,
+                                  .config_hash = m->fingerprint.config.hash,
                                   .method = spec_method(s)};
     out->n = 0;
     return s->benchmark == BENCHMARK_SCAN ? 0

@@ -97,13 +97,12 @@ int runner_look_at_machine(struct runner *r, struct err *err)
 static int runner_look_before_plan(struct runner *r, const struct spec *s, struct err *err)
 {
     struct machine *m = r->gate.machine;
-    struct fingerprint *now = &m->fingerprint;
     if (runner_look_at_machine(r, err) < 0)
         return -1;
-    fingerprint_read(now, &m->topology, "");
-    if (found_memory_look(m, r->store, err) < 0 || found_speeds_look(m, r->store, now, err) < 0)
+    fingerprint_read(&m->fingerprint, &m->topology, "");
+    if (found_memory_look(m, r->store, err) < 0 || found_speeds_look(m, r->store, err) < 0)
         return -1;
-    return past_runs_look(&r->gate.past, r->store, m->hostname, now, s, err);
+    return past_runs_look(&r->gate.past, r->store, m, s, err);
 }
 
 // --- finishing

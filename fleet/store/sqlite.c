@@ -127,11 +127,12 @@ static int lite_open_writer(struct lite *l, const char *path, struct err *err)
     if (lite_lock(l, path, err) < 0 || migrate_check_file(path, &lite_migration, err) < 0 ||
         lite_make_file(path, err) < 0)
         return -1;
-    return sq_open(&l->db, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, err) < 0 ||
-                   lite_exec_list(l->db, settings, COUNT_OF(settings), err) < 0 ||
-                   migrate_run(l->db, path, &lite_migration, err) < 0
-               ? -1
-               : 0;
+    if (sq_open(&l->db, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, err) < 0 ||
+        lite_exec_list(l->db, settings, COUNT_OF(settings), err) < 0 ||
+        migrate_run(l->db, path, &lite_migration, err) < 0)
+        return -1;
+    sqlite3_db_config(l->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    return 0;
 }
 
 static int lite_open_file(struct lite *l, const char *path, struct err *err)
@@ -205,10 +206,8 @@ static void *lite_open(const char *where, enum fleet_store_use use, struct err *
     if (strlen(where) < FROZEN_PATH_MAX - 12
             ? (use == FLEET_STORE_WRITE ? lite_open_writer(l, where, err)
                                         : lite_open_reader(l, where, err)) == 0
-            : err_set(err, ERR_STORAGE, "store", "the path is too long") == 0) {
-        sqlite3_db_config(l->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+            : err_set(err, ERR_STORAGE, "store", "the path is too long") == 0)
         return l;
-    }
     lite_close(l);
     return NULL;
 }
