@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "bench/memory/affinity.h"
 #include "bench/memory/cache.h"
 #include "model/target.h"
 
@@ -32,27 +33,10 @@ enum {
     CORE_THREADS_MAX = 8, // of any processor: POWER has most
 };
 
-int place_cpus(int **cpus, struct err *err)
-{
-    int n = 0;
-    cpu_set_t *set = CPU_ALLOC(MASK_BITS);
-    size_t size = CPU_ALLOC_SIZE(MASK_BITS);
-    *cpus = calloc(MASK_BITS, sizeof **cpus);
-    if (!set || !*cpus)
-        n = err_set(err, ERR_NO_MEMORY, "", "no memory for a CPU set");
-    else if (sched_getaffinity(0, size, set) < 0)
-        n = err_sys(err, "cannot read the CPUs of this process");
-    for (int cpu = 0; n >= 0 && cpu < MASK_BITS; cpu++)
-        if (CPU_ISSET_S(cpu, size, set))
-            (*cpus)[n++] = cpu;
-    CPU_FREE(set);
-    return n;
-}
-
 static void cpu_wanted(struct place *p)
 {
     CLEANUP_MEM int *cpus = NULL;
-    int n = place_cpus(&cpus, NULL);
+    int n = affinity_cpus(&cpus, NULL);
     p->cpus = n > 0 ? n : 0;
     p->cpu_wanted = n == 1 ? cpus[0] : -1;
     p->one_core = n > 0 && n <= CORE_THREADS_MAX;
@@ -181,36 +165,6 @@ void place_nodes_text(char *out, size_t room)
     str_from_ids(nodes, place_nodes(nodes, TARGETS_MAX), out, room);
 }
 
-// All that this process may be bound to: the kernel takes those of the cpuset from any mask.
-static int cpus_possible(int **cpus)
-{
-    cpu_set_t *set = CPU_ALLOC(MASK_BITS), *before = CPU_ALLOC(MASK_BITS);
-    size_t size = CPU_ALLOC_SIZE(MASK_BITS);
-    bool known = set && before && sched_getaffinity(0, size, before) == 0;
-    if (known) {
-        memset(set, 0xff, size);
-        sched_setaffinity(0, size, set);
-    }
-    int n = place_cpus(cpus, NULL);
-    if (known)
-        sched_setaffinity(0, size, before);
-    CPU_FREE(set);
-    CPU_FREE(before);
-    return n < 0 ? 0 : n;
-}
-
-int place_refuse_cpu(int cpu, const char *member, const char *option, struct err *err)
-{
-    CLEANUP_MEM int *cpus = NULL;
-    char list[100] = "not known";
-    int n = cpus_possible(&cpus);
-    if (n)
-        str_from_ids(cpus, n, list, sizeof list);
-    return err_set(err, ERR_USAGE, member,
-                   "%sCPU %d is not there, offline or outside the cpuset; CPUs are %s", option, cpu,
-                   list);
-}
-
 static int refuse_bound_node(int node, const char *fault, struct err *err)
 {
     char list[100];
@@ -219,25 +173,10 @@ static int refuse_bound_node(int node, const char *fault, struct err *err)
                    fault, list);
 }
 
-int place_cpu(int cpu, struct err *err)
-{
-    if (cpu >= MASK_BITS)
-        return place_refuse_cpu(cpu, "bind", "--bind: ", err);
-    cpu_set_t *set = CPU_ALLOC(MASK_BITS);
-    size_t size = CPU_ALLOC_SIZE(MASK_BITS);
-    if (!set)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for a CPU set");
-    CPU_ZERO_S(size, set);
-    CPU_SET_S(cpu, size, set);
-    int refused = sched_setaffinity(0, size, set);
-    CPU_FREE(set);
-    return refused ? place_refuse_cpu(cpu, "bind", "--bind: ", err) : 0;
-}
-
 int place_process(int cpu, int node, struct err *err)
 {
     unsigned long mask[MASK_WORDS] = {0};
-    if (cpu >= 0 && place_cpu(cpu, err) < 0)
+    if (cpu >= 0 && affinity_set(cpu, err) < 0)
         return -1;
     if (numa_available() < 0)
         return 0;

@@ -40,11 +40,6 @@ const char *place_node_fault(int node);
 // Binds this process to a CPU and its memory to a node; -1: leaves it as it is, and for the node
 // local allocation. ERR_USAGE on "bind".
 int place_process(int cpu, int node, struct err *err);
-int place_cpu(int cpu, struct err *err); // the CPU alone
-// ERR_USAGE on `member`: the CPU is not there, and which are. `option` begins the text: "--bind: ".
-int place_refuse_cpu(int cpu, const char *member, const char *option, struct err *err);
-// The CPUs of the affinity mask, in order, into *cpus, which the caller frees. Returns how many.
-int place_cpus(int **cpus, struct err *err);
 
 // Reserved huge pages are reserved when they are mapped, where the process's own policy allows:
 // this maps as if that policy were the requested node. As mmap.

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "bench/memory/affinity.h"
 #include "bench/memory/cache.h"
-#include "bench/memory/placement.h"
 
 static int bad_bind(const char *bind, struct err *err)
 {
@@ -81,7 +81,7 @@ static int cores_first(int *cpus, int n, struct err *err)
 int bindings_spread(struct binding *out, int n, struct err *err)
 {
     CLEANUP_MEM int *cpus = NULL;
-    int n_cpus = place_cpus(&cpus, err);
+    int n_cpus = affinity_cpus(&cpus, err);
     if (n_cpus < 0 || cores_first(cpus, n_cpus, err) < 0)
         return -1;
     for (int i = 0; i < n; i++)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "bench/memory/affinity.h"
 #include "bench/memory/placement.h"
 #include "bench/ranks/bindings.h"
 #include "bench/ranks/comm.h"
@@ -130,7 +131,7 @@ static int start_ranks(struct comm *c, struct err *err)
 
 static int bind_rank(const struct comm *c, const struct binding *b, struct err *err)
 {
-    return *c->start->bind ? place_process(b->cpu, b->node, err) : place_cpu(b->cpu, err);
+    return *c->start->bind ? place_process(b->cpu, b->node, err) : affinity_set(b->cpu, err);
 }
 
 static int processes_open(struct comm *c, struct err *err)

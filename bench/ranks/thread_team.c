@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "bench/memory/placement.h"
+#include "bench/memory/affinity.h"
 
 struct member {
     struct team *team;
@@ -72,7 +72,7 @@ static int member_start(struct member *m, struct err *err)
     pthread_attr_destroy(&attr);
     CPU_FREE(set);
     if (rc == EINVAL)
-        return place_refuse_cpu(m->cpu, "load_cpus", "", err);
+        return affinity_refuse(m->cpu, "load_cpus", "", err);
     errno = rc;
     return rc ? err_sys(err, "cannot start a thread on CPU %d", m->cpu) : 0;
 }

@@ -15,14 +15,16 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "roots"))
 import roots  # noqa: E402
 
 HERE = "/numaprobe"
-KERNELS = ["perm", "chain", "kernels"]
+# Without libnuma and cJSON; tests/rules/test_symbols.py holds that nothing else is called.
+PORTABLE = "base bench/kernels bench/ranks/thread_team.c bench/memory/affinity.c model/axis.c model/target.c"
+KERNELS = ["perm", "chain", "kernels", "contended"]
 # Debian's architecture: the compiler's triplet, the emulator, what is compiled, how it is linked, the tests.
 PROCESSORS = {
     "arm64": ("aarch64-linux-gnu", "qemu-aarch64-static", "base model formats analysis bench",
               "-lnuma -lcjson -lmd -ldl -lpthread -lm",
               [*KERNELS, "load", "sampling", "place", "memcheck", "board", "pair", "session"]),
-    "ppc64el": ("powerpc64le-linux-gnu", "qemu-ppc64le-static", "base bench/kernels bench/ranks/thread_team.c", "-static -lpthread -lm", KERNELS),
-    "riscv64": ("riscv64-linux-gnu", "qemu-riscv64-static", "base bench/kernels bench/ranks/thread_team.c", "-static -lpthread -lm", KERNELS),
+    "ppc64el": ("powerpc64le-linux-gnu", "qemu-ppc64le-static", PORTABLE, "-static -lpthread -lm", KERNELS),
+    "riscv64": ("riscv64-linux-gnu", "qemu-riscv64-static", PORTABLE, "-static -lpthread -lm", KERNELS),
 }
 PREPARE = """dpkg --add-architecture arm64
 apt-get update -q

@@ -110,6 +110,13 @@ class Tree:
                     wrong.append(f"{module} calls {other}")
         return sorted(wrong)
 
+    def calls_out_of(self, parts):
+        """Calls from modules in these folders and files to others."""
+        def within(module):
+            return any(module + ".c" == part or module.startswith(part + "/") for part in parts)
+        return sorted(f"{module} calls {other}" for module, others in self.arrows().items() if within(module)
+                      for other in others if not within(other))
+
     def used(self):
         return {name for module, needed in self.needs.items() for name in needed if self.home.get(name, module) != module}
 
@@ -125,6 +132,8 @@ def check_bad_examples():
     check(circle.circles() == [{"core/os/a", "core/os/b", "core/os/c"}], "a circle of three is found")
     up = Tree([("core/os/a.c", ({"a"}, {"b"})), ("core/run/b.c", ({"b"}, {"a", "d"})), ("model/c.c", ({"c"}, {"a"}))])
     check(up.against_the_order() == ["core/os/a calls core/run/b", "model/c calls core/os/a"], "calls upwards are found")
+    check(up.calls_out_of(["core/os", "model/c.c"]) == ["core/os/a calls core/run/b"],
+          "calls out of a part are found")
     idle = Tree([("core/os/a.c", ({"a", "b", "main"}, {"b"})), ("daemon/c.c", ({"c"}, {"a", "c"})),
                  ("tests/unit/t.c", (set(), {"b", "c"}))])
     check(idle.unused() == ["core/os/a: b", "daemon/c: c"], "what only tests use is found")
@@ -140,6 +149,13 @@ def check_libraries(build):
         check(linked and not wrong, f"{program} is linked without {without}", wrong)
 
 
+def portable_parts():
+    """What tests/emulated compiles for processors without libraries."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "emulated", "test_emulated.py")
+    with open(path, encoding="utf-8") as f:
+        return re.search(r'^PORTABLE = "([^"]+)"$', f.read(), re.M).group(1).split()
+
+
 def main(build):
     check_bad_examples()
     check_libraries(build)
@@ -151,6 +167,8 @@ def main(build):
     check(not wrong, "no modules call each other in a circle", [", ".join(sorted(part)) for part in wrong])
     wrong = tree.against_the_order()
     check(not wrong, "calls go down the rooms as includes do", wrong)
+    wrong = tree.calls_out_of(portable_parts())
+    check(not wrong, "what is tested on each processor calls nothing that needs a library", wrong)
     wrong = tree.unused()
     check(not wrong, "what is defined for all is used outside tests", wrong)
     wrong = sorted(tree.used() & set(UNUSED))
