@@ -68,6 +68,7 @@ late-pairs N       says it behind the first matrix
 disturbed N        a good run with N disturbed samples a cell
 half               a good run with half of rank 0's pages elsewhere
 noise              a good run that prints NUL, escape sequences and invalid UTF-8
+timed MACHINE      ends at once, and says in phases_ms what a run takes on this machine (bench_time.py; any benchmark there)
 """
 import json
 import os
@@ -337,6 +338,16 @@ class Fake:
         self.out.close()
 
 
+def timed(machine):
+    sys.path.append(os.path.dirname(os.path.realpath(__file__)))
+    import bench_time
+    o = options(sys.argv[1:])
+    walk = bench_time.Walk(sys.argv[1], o, bench_time.Machine(machine, placements(o["bind"])))
+    phases = {phase: seconds * 1e3 for phase, seconds in walk.phases.items()}
+    with open(o["channel"], "w", encoding="utf-8") as out:
+        out.write(json.dumps({"rec": "end", "ok": True, "cells": 0, "phases_ms": phases}) + "\n")
+
+
 def wait_for_ever():
     while True:
         signal.pause()
@@ -355,6 +366,9 @@ def deaf_child():
 def main():
     if "--version" in sys.argv:
         print("numa_bench (fake)")
+        return
+    if behaviour()[0] == "timed":
+        timed(behaviour()[1])
         return
     fake = Fake()
     if fake.name == "hang-hard":
