@@ -247,6 +247,10 @@ static void write_answer(const struct answer *a, struct jsonw *w)
     jsonw_fixed(w, "baseline_noise_percent", r->noise_percent, 2);
     check_write_symptoms(r, w);
     check_write_groups(r, w);
+    jsonw_array(w, "notes");
+    for (int i = 0; i < r->n_notes; i++)
+        jsonw_text(w, NULL, r->notes[i]);
+    jsonw_end(w);
     jsonw_raw(w, "fact_changes", r->changes ? r->changes : "null");
     jsonw_end(w);
 }

@@ -103,6 +103,19 @@ static void take_conclusion(struct check_result *out, const struct conclusion *k
     conclusion_text(k, out->text, sizeof out->text);
 }
 
+// Each once: most are the same for all matrices.
+static void take_notes(struct check_result *out, const struct comparison *c)
+{
+    for (int i = 0; i < c->n_notes; i++) {
+        int k = 0;
+        while (k < out->n_notes && strcmp(out->notes[k], c->notes[i]) != 0)
+            k++;
+        if (k < out->n_notes || k == CHECK_NOTES_MAX)
+            continue;
+        memcpy(out->notes[out->n_notes++], c->notes[i], sizeof c->notes[i]);
+    }
+}
+
 static struct compare_side side_of(const struct matrix *m, const struct stored_run *r,
                                    const struct machine_then *then)
 {
@@ -193,6 +206,7 @@ static int compare_matrices(const struct reference *base, const struct stored_ru
         if (compare(&c, &a, &b, &o, err) < 0)
             return -1;
         conclusion_add(&whole, &c, m);
+        take_notes(out, &c);
     }
     take_conclusion(out, &whole);
     take_symptoms(out, base, run);

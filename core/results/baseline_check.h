@@ -34,6 +34,8 @@ struct check_group {
     enum verdict verdict;
 };
 
+enum { CHECK_NOTES_MAX = 8 };
+
 struct check_result {
     char baseline[BASELINE_NAME_MAX + 1], benchmark[24];
     enum check_state state; // without regard to age
@@ -47,6 +49,9 @@ struct check_result {
     struct check_group overall, worst; // of the worst matrix, and of its parts
     // Of the run and of the baseline's runs; NaN: not known.
     double symptoms[CHECK_SYMPTOMS], symptoms_base[CHECK_SYMPTOMS];
+    // Of the comparison: A is the first run of the baseline, B the run.
+    int n_notes;
+    char notes[CHECK_NOTES_MAX][COMPARE_NOTE_ROOM];
     char *changes; // JSON, or NULL; owned
 };
 

@@ -88,6 +88,20 @@ def test_history_ends_with_the_verdict_of_check(fleet):
     assert told["text"] in line and told["text"] in check["text"] and told["verdict"] == check["verdict"] == "faster", check
 
 
+def test_check_names_another_core(fleet):
+    """As compare does: a rank measured on another one."""
+    daemon, ids = fleet
+    other = daemon.get(f"/v1/runs/{ids['again']}/export").json
+    for rank, cpu in zip(other["ranks"], (0, 9, 2)):
+        rank.update(cpu=cpu, cpu_wanted=cpu)
+    other["run"]["measured"] = "2026-03-01T00:00:00.000Z"
+    run = daemon.post("/v1/imports", other).json["id"]
+    check = daemon.get(f"/v1/check?baseline=peers&run={run}").json
+    assert check["verdict"] == "same", check
+    assert "placement of rank 1 differs: CPU 1 in A, CPU 9 in B" in check["notes"], check
+    assert daemon.request("DELETE", f"/v1/runs/{run}").status == 204
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_one_verdict_everywhere(fleet, name):
     daemon, ids = fleet
@@ -104,6 +118,7 @@ def test_one_verdict_everywhere(fleet, name):
     assert numaprobe(daemon, "-o", "json", "compare", ids["first"], ids[name]).returncode == EXIT[verdict]
     check = daemon.get(f"/v1/check?baseline=peers&run={ids[name]}").json
     assert check["verdict"] == verdict and told["text"] in check["text"], check
+    assert check["notes"] == told["comparison"]["notes"], (check, told["comparison"])
     assert (check["code"] in (1, 2)) == (verdict == "slower"), check
     assert verdict == "slower" or check["code"] == STATE[verdict]
     assert numaprobe(daemon, "check", "peers", f"--run={ids[name]}").returncode == check["code"]
