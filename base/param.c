@@ -492,11 +492,13 @@ static int set_once(const struct words *w, const char *value, struct err *err)
     const struct param *p = w->param;
     char before[PARAM_LINE_MAX], after[PARAM_LINE_MAX];
     bool again = w->given && p->kind != PARAM_BOOL && !p->joins && was_given(w->given, p);
+    const char *text = p->kind == PARAM_TEXT ? (const char *)w->object + p->offset : NULL;
+    bool differs = text && strcmp(text, value) != 0; // behind what is shown too
     param_get_text(p, w->object, before, sizeof before);
     if (param_set_text(p, w->object, value, err) < 0)
         return -1;
     param_get_text(p, w->object, after, sizeof after);
-    return again && strcmp(before, after) != 0
+    return again && (differs || strcmp(before, after) != 0)
                ? err_set(err, ERR_USAGE, w->name,
                          "is given twice, with %.*s and %.*s: give it once", SHOWN, before, SHOWN,
                          after)

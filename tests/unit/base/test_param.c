@@ -312,6 +312,29 @@ static void letters(void)
           "without room for operands the caller says what is wrong with it");
 }
 
+// Two that begin with the same 600 bytes.
+static void long_values(void)
+{
+    enum { ROOM = 700, SAME = 600 };
+    static const struct param row[] = {{.name = "list", .kind = PARAM_TEXT, .room = ROOM}};
+    static const struct param_table rows = {row, 1};
+    char object[ROOM] = "", first[ROOM], other[ROOM];
+    struct param_given given = {0};
+    const struct param_target target = {&rows, object};
+    struct param_args a = {.targets = &target, .n_targets = 1, .given = &given};
+    struct err err = {0};
+    int next = 0;
+    snprintf(first, sizeof first, "--list=%0*d", SAME, 0);
+    snprintf(other, sizeof other, "%s1", first);
+    CHECK(param_parse_args(&a, 2, (char *[]){first, first}, &next, &err) == 0,
+          "the same long value twice");
+    next = 0;
+    given.n = 0;
+    CHECK(param_parse_args(&a, 2, (char *[]){first, other}, &next, &err) < 0 &&
+              strstr(err.text, "is given twice"),
+          "long values that differ at the end: %s", err.text);
+}
+
 static int take(void *ctx, const char *name, const char *value, struct err *err)
 {
     snprintf(ctx, 64, "%s:%s", name, value);
@@ -449,6 +472,7 @@ int main(void)
     command_lines();
     several_tables();
     letters();
+    long_values();
     others();
     return tap_done();
 }
