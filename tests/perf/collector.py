@@ -57,13 +57,16 @@ class Collector:
             time.sleep(0.01)
         self.port = int(ready.group(1))
 
-    def get(self, path):
+    def body(self, path):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         connection.request("GET", path)
         response = connection.getresponse()
         body = response.read()
         assert response.status == 200, body[:300]
-        return json.loads(body)
+        return body
+
+    def get(self, path):
+        return json.loads(self.body(path))
 
     def close(self):
         self.process.terminate()
@@ -80,7 +83,7 @@ def answers(collector, path):
     def ask():
         while not stop.wait(0.02):
             begin = time.monotonic()
-            collector.get(path)
+            collector.body(path)
             times.append((time.monotonic() - begin) * 1e3)
     thread = threading.Thread(target=ask)
     thread.start()
@@ -91,9 +94,13 @@ def answers(collector, path):
         thread.join()
 
 
+def with_p99(times):
+    return f"{statistics.median(times):8.2f} ms  p99 {statistics.quantiles(times, n=100)[98]:.1f} ms"
+
+
 def timed(collector, path):
     begin = time.monotonic()
-    collector.get(path)
+    collector.body(path)
     return (time.monotonic() - begin) * 1e3
 
 
@@ -128,7 +135,9 @@ def figures(args, build, nodes):
             first = time.monotonic() - c.begin
             before, cpu = s["requests"], cpu_s(c.process.pid)
             begin = time.monotonic()
-            with answers(c, "/v1/fleet/nodes/node" + "1".zfill(len(str(nodes)))) as times:
+            node, verdict = "/v1/fleet/nodes/node" + "1".zfill(len(str(nodes))), "/v1/fleet/outliers"
+            c.get(verdict)  # from here on it is kept
+            with answers(c, node) as times, answers(c, verdict) as kept_times:
                 time.sleep(args.seconds)
             spent = time.monotonic() - begin
             requests, cpu = c.get("/v1/fleet/status")["requests"] - before, cpu_s(c.process.pid) - cpu
@@ -138,8 +147,8 @@ def figures(args, build, nodes):
                   f"  first sweep, stored          {first:8.2f} s   {wanted / first:.0f} runs/s\n"
                   f"  a sweep with nothing new     {nodes * spent / requests:8.2f} s   CPU of the collector "
                   f"{cpu / requests * 1e6:.0f} us a node\n"
-                  f"  a node's state meanwhile     {statistics.median(times):8.2f} ms  p99 "
-                  f"{statistics.quantiles(times, n=100)[98]:.1f} ms\n"
+                  f"  a node's state meanwhile     {with_p99(times)}\n"
+                  f"  a verdict that is kept       {with_p99(kept_times)}\n"
                   f"  outliers anew, again         {anew:8.0f} ms  {kept:.1f} ms")
             print("  peak memory                  " + ", ".join(f"{what} {peak_mib(pid):.0f} MiB"
                                                                 for what, pid in tree_of(c.process.pid).items()), flush=True)
