@@ -75,10 +75,12 @@ int slurm_check(const char *partition, struct err *err)
     if (strpbrk(partition, " \t\r\n"))
         return err_set(err, ERR_INVALID, "",
                        "partitions are separated by commas, and their names have no blanks");
-    return strlen(partition) <= PARTITION_MAX
-               ? 0
-               : err_set(err, ERR_INVALID, "", "names of partitions have at most %d bytes",
-                         PARTITION_MAX);
+    size_t n = strlen(partition);
+    if (n && (*partition == ',' || partition[n - 1] == ',' || strstr(partition, ",,")))
+        return err_set(err, ERR_INVALID, "", "the name of a partition is missing beside a comma");
+    return n <= PARTITION_MAX ? 0
+                              : err_set(err, ERR_INVALID, "",
+                                        "names of partitions have at most %d bytes", PARTITION_MAX);
 }
 
 // sinfo ends well and prints nothing for a partition that there is not.

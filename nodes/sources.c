@@ -30,6 +30,16 @@ static const struct program_limits group_limits = {.time_ms = 10000, .bytes = NO
 static const char *const source_kinds[SOURCE_KINDS] = {
     "nodes", "file", "slurm", "srv", "http_sd", "file_sd", "announce", "collector",
 };
+static const char *const source_examples[SOURCE_KINDS] = {
+    [SOURCE_NODES] = "nodes:n[1-100]",
+    [SOURCE_FILE] = "file:/etc/numaprobe/nodes",
+    [SOURCE_SLURM] = "slurm:PARTITION",
+    [SOURCE_SRV] = "srv:_numaprobe._tcp.example",
+    [SOURCE_HTTP_SD] = "http_sd:https://HOST/targets",
+    [SOURCE_FILE_SD] = "file_sd:/etc/numaprobe/targets.json",
+    [SOURCE_ANNOUNCE] = "announce",
+    [SOURCE_COLLECTOR] = "collector:https://HOST:7790",
+};
 
 // A line of the file of groups; texts are in it.
 struct group_line {
@@ -559,7 +569,7 @@ static bool source_kind_of(const char *text, enum source_kind *kind, const char 
             *kind = (enum source_kind)i;
             if (!**where && i == SOURCE_SLURM)
                 *where = "*";
-            return **where;
+            return true;
         }
     return false;
 }
@@ -572,6 +582,11 @@ const char *source_split(const char *text, enum source_kind *kind, struct err *e
                 "\"%.*s\" is no source: it must be nodes:SET, file:PATH, slurm:PARTITION, "
                 "srv:NAME, http_sd:URL, file_sd:PATH, collector:URL or announce",
                 (int)strcspn(text, "/@") < 40 ? (int)strcspn(text, "/@") : 40, text);
+        return NULL;
+    }
+    if (!*where) {
+        err_set(err, ERR_USAGE, "source", "\"%s\" is no source: a value is missing, as in %s", text,
+                source_examples[*kind]);
         return NULL;
     }
     if (source_check(*kind, where, err) == 0)

@@ -3,6 +3,7 @@
 // filled in at the end.
 #include "fleet/settings/config.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -79,14 +80,30 @@ static bool is_announce(const char *text, size_t n)
     return n == sizeof announce - 1 && strncmp(text, announce, n) == 0;
 }
 
+static int source_given_check(const char *source, struct err *err)
+{
+    enum source_kind kind;
+    if (strcmp(source, announce) == 0)
+        return 0;
+    for (const char *c = source; *c; c++)
+        if (iscntrl((unsigned char)*c))
+            return err_set(err, ERR_USAGE, "source",
+                           "must have no tabs: write each source in a line of its own, or "
+                           "separate them by blanks");
+    if (strncmp(source, announce, sizeof announce - 1) == 0 && source[sizeof announce - 1] == ':')
+        return err_set(err, ERR_USAGE, "source",
+                       "announce takes no value: write announce. Its nodes are those of the "
+                       "collector's tokens of scope push");
+    return source_split(source, &kind, err) ? 0 : -1;
+}
+
 static int source_setting(const char *list, struct err *err)
 {
     char source[FLEETD_SOURCE_MAX];
-    enum source_kind kind;
     for (size_t n; *(list += strspn(list, " ")); list += n) {
         n = strcspn(list, " ");
         snprintf(source, sizeof source, "%.*s", (int)n, list);
-        if (!is_announce(list, n) && !source_split(source, &kind, err))
+        if (source_given_check(source, err) < 0)
             return -1;
     }
     return 0;

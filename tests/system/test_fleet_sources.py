@@ -369,7 +369,7 @@ def test_faults_of_nodes_are_facts(collect):  # noqa: F811
 
 
 @pytest.mark.parametrize("options, said", [
-    (["--source=nfs:/x"], "is no source"), (["--source=file:"], "is no source"), (["--source=srv:"], "is no source"),
+    (["--source=nfs:/x"], "is no source"), (["--source=file:"], '"file:" is no source: a value is missing, as in file:/'),
     ([f"--source=file:/{i}" for i in range(17)], "more than 16"), (["--source=file:/nowhere", "--print-nodes"], "/nowhere"),
     (["--print-nodes"], "no source of nodes is set")])
 def test_wrong_sources_are_named(options, said):
@@ -383,6 +383,15 @@ WRONG = [("nodes", "n[1-", "a number is missing"), ("nodes", "n1,-x", "nodes: ")
          ("group_command", 'nodeset -e "@%s"', "must have no quotes"),
          ("source", "nodes:n[3-1]", "source: nodes: "), ("source", "file:-", "file: a collector has no standard input"),
          ("source", "file_sd:-", "file_sd: a collector"), ("source", "announce x", '"x" is no source'),
+         ("source", "announce:x", "announce takes no value: write announce"), ("source", "announce:", "announce takes no value"),
+         ("source", "nodes:n1 announce:/etc/tokens", "announce takes no value"), ("source", "announced", '"announced" is no source'),
+         ("source", "announce,slurm:", "is no source"), ("source", "nodes", '"nodes" is no source: a value is missing, as in nodes:n[1-100]'),
+         ("source", "file: /etc/nodes", '"file:" is no source: a value is missing, as in file:/'),
+         ("source", "srv:", "a value is missing, as in srv:_numaprobe"), ("source", "http_sd:", "a value is missing, as in http_sd:http"),
+         ("source", "file_sd:", "a value is missing, as in file_sd:/"), ("source", "collector:", "a value is missing, as in collector:http"),
+         ("source", "nodes:n1\tnodes:n2", "must have no tabs"), ("source", "file:/etc/a\tb", "must have no tabs"),
+         ("source", "slurm:,", "slurm: the name of a partition is missing"), ("source", "slurm:a,,b", "slurm: the name of a partition is missing"),
+         ("from_slurm", "a,", "the name of a partition is missing"), ("source", "nodes:,", "source: nodes: "),
          ("source", "https://u:s3cret@h/sd", '"https:" is no source'), ("source", "http_sd:consul/sd", "http_sd: the URL must begin with http"),
          ("source", "http_sd:http://", "must have a host"), ("source", "http_sd:http://h:65536/", "a port from 1 to 65535"),
          ("source", "http_sd:http://h:/", "a port from 1 to 65535"), ("source", "http_sd:http://h\u00fc/", "beyond ASCII"),
