@@ -126,7 +126,8 @@ static const struct param params[] = {
          .help = "Directory of the Unix socket. Default: $RUNTIME_DIRECTORY, /run/numaprobe-fleet "
                  "for root, else $XDG_RUNTIME_DIR/numaprobe-fleet."),
     TEXT(store, .def = "", .metavar = "WHERE",
-         .help = "The history: a file, or a database of PostgreSQL: postgresql://HOST/NAME. "
+         .help = "The history: a file, or a database of PostgreSQL: postgresql://HOST/NAME (or "
+                 "postgres://). "
                  "Default: fleet.db in the state directory."),
     TEXT(source, .joins = ' ', .check = source_setting, .def = "", .metavar = "SOURCE",
          .help =

@@ -82,7 +82,7 @@ static inline int fleet_number(void *ctx, const struct fleet_cell *row, struct e
 }
 
 struct fleet_engine {
-    const char *prefix;                               // of `where`; "": any other
+    bool uri;                                         // `where` is a URI; else a path
     int (*check)(const char *where, struct err *err); // its form; NULL: any will do
     // NULL and an error. A writer has the lock, and the schema is up to date.
     void *(*open)(const char *where, enum fleet_store_use use, struct err *err);

@@ -16,13 +16,18 @@ static const struct fleet_engine *const engines[] = {
 #if FLEET_POSTGRESQL
     &fleet_postgresql,
 #endif
-    &fleet_sqlite, // takes any path: the last one
+    &fleet_sqlite,
 };
+
+bool fleet_store_is_postgresql(const char *where)
+{
+    return str_starts(where, "postgresql://") || str_starts(where, "postgres://");
+}
 
 static const struct fleet_engine *engine_of(const char *where, struct err *err)
 {
     for (size_t i = 0; i < COUNT_OF(engines); i++)
-        if (str_starts(where, engines[i]->prefix) && (*engines[i]->prefix || !strstr(where, "://")))
+        if (engines[i]->uri ? fleet_store_is_postgresql(where) : !strstr(where, "://"))
             return engines[i];
     err_set(err, ERR_INVALID, "store",
             "must be a path, or postgresql://… if this program was built with PostgreSQL");

@@ -636,7 +636,7 @@ static int pgx_bytes(void *db, int64_t *bytes, struct err *err)
 }
 
 const struct fleet_engine fleet_postgresql = {
-    .prefix = "postgresql://",
+    .uri = true,
     .check = pg_check_uri,
     .open = pgx_open,
     .close = pgx_close,

@@ -596,7 +596,6 @@ static int lite_bytes(void *db, int64_t *bytes, struct err *err)
 }
 
 const struct fleet_engine fleet_sqlite = {
-    .prefix = "",
     .open = lite_open,
     .close = lite_close,
     .begin = lite_begin,

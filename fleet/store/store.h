@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The history of a fleet: pages of summaries go in, pages of summaries come out, so that
 // analysis/peers/fleet.h and all above it work on what is stored as on what nodes just sent.
-// Two engines hold the same: SQLite (a path) and PostgreSQL ("postgresql://…").
+// Two engines hold the same: SQLite (a path) and PostgreSQL ("postgresql://…" or "postgres://…").
 //
 //     struct fleet_store *s = fleet_store_open("/var/lib/numaprobe-fleet/fleet.db",
 //                                              FLEET_STORE_WRITE, &err);
@@ -53,6 +53,7 @@ struct fleet_store;
 // without PostgreSQL.
 // The form of `where` alone. ERR_USAGE, ERR_INVALID.
 int fleet_store_check(const char *where, struct err *err);
+bool fleet_store_is_postgresql(const char *where); // by its scheme: libpq takes two
 struct fleet_store *fleet_store_open(const char *where, enum fleet_store_use use, struct err *err);
 void fleet_store_close(struct fleet_store *s); // NULL is fine
 

@@ -472,7 +472,7 @@ static int transfer_check(const char *from, const char *to, struct err *err)
         return err_set(err, ERR_INVALID, "store", "cannot read %.150s: %s", from, strerror(errno));
     if (!S_ISREG(file.st_mode))
         return err_set(err, ERR_INVALID, "store", "%.150s is not a file", from);
-    if (strncmp(to, "postgresql://", strlen("postgresql://")) != 0)
+    if (!fleet_store_is_postgresql(to))
         return err_set(err, ERR_INVALID, "move_to",
                        "must be a database, such as postgresql://fleet@db/fleet");
     return 0;

@@ -373,6 +373,16 @@ def test_a_store_that_no_server_can_be_is_refused_before_a_start(tmp_path, rest,
     assert (done.returncode, done.stderr) == (0, "") if not said else done.returncode == 2 and f"store: {said}" in done.stderr, done
 
 
+@pytest.mark.parametrize("where, said", [
+    ("postgres://fleet@h,i:5433/x?sslmode=require", ""), ("postgres:///fleet", ""), ("postgres://h:0/x", "port must be a number from 1 to 65535"),
+    ("postgres://fleet:s3cret@x@h/x", "%40"), ("POSTGRES://h/x", "must be a path, or postgresql://"), ("pg://h/x", "must be a path, or postgresql://")])
+def test_both_schemes_of_libpq_name_a_database(tmp_path, where, said):
+    done = subprocess.run([FLEETD, "--config=/dev/null", f"--state-dir={tmp_path}", f"--store={where}", "--check-config"],
+                          capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stderr) == (0, "") if not said else done.returncode == 2 and "store: " in done.stderr and said in done.stderr, done
+    assert "s3cret" not in done.stderr, done
+
+
 # --- A collector, and the command line
 
 @pytest.mark.parametrize("following", [itertools.cycle(["n1", "n2"]).__next__, lambda: "n1", lambda: "n" * 500], ids=["cycle", "same", "long"])

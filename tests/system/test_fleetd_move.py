@@ -133,6 +133,7 @@ def test_a_move_notices_what_it_must_not_do(history, make_postgresql, tmp_path):
             (tmp_path, server.uri, 2, f"--store: {tmp_path} is not a file"),
             (tmp_path / "text", server.uri, 1, f"--store: {tmp_path}/text is not a database"),
             (server.uri, server.uri, 2, "--store: is a database already; --move-to copies a file of SQLite into PostgreSQL"),
+            (history.file, "postgres:/db", 2, database), (history.file, "postgres:///x?host=/nowhere", 1, "--move-to: no connection to"),
             (history.file, "/tmp/x.db", 2, database), (history.file, history.file, 2, database), (history.file, "", 2, database),
             (history.file, "http://db/fleet", 2, database),
             (history.file, "postgresql:///x?host=/nowhere", 1, "--move-to: no connection to PostgreSQL (")):

@@ -44,7 +44,8 @@ def waited(server, seconds):
 def test_settings_of_the_database_change_no_result(collect, make_postgresql):  # noqa: F811
     server = make_postgresql()
     server.rows("; ".join(f"ALTER DATABASE postgres SET {s}" for s in SETTINGS))
-    c = collect(NODES, "--run-ms=0", collector=[f"--store={server.uri}", "--archive=all"]).start()
+    store = server.uri.replace("postgresql://", "postgres://")  # libpq takes both
+    c = collect(NODES, "--run-ms=0", collector=[f"--store={store}", "--archive=all"]).start()
     wait_state(c, "ready")
     wait_runs(server, NODES * 12)
     until(lambda: server.rows("SELECT count(*) FROM archive WHERE state = 1") == [(str(NODES * 12),)])
