@@ -29,7 +29,7 @@ const struct route routes[] = {
     {"GET", "/v1/runs/{id}", runs_show, "wait", SCOPE_READ},
     {"DELETE", "/v1/runs/{id}", runs_delete, NULL, SCOPE_ADMIN},
     {"PUT", "/v1/runs/{id}/label", runs_label, NULL, SCOPE_RUN},
-    {"POST", "/v1/runs/{id}/cancel", runs_cancel, NULL, SCOPE_RUN},
+    {"POST", "/v1/runs/{id}/cancel", runs_cancel, NULL, SCOPE_RUN, .no_body = true},
     {"GET", "/v1/runs/{id}/events", runs_events, NULL, SCOPE_READ},
     {"GET", "/v1/runs/{id}/matrix", matrix_get, "distributions", SCOPE_READ,
      .work = work_of_picture},

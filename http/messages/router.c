@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "base/written.h"
 
@@ -127,6 +128,19 @@ int route_check_query(const struct route *route, const struct request *q, struct
                            "is not a query parameter of this path%s%s",
                            route->query ? "; allowed are " : "", route->query ? route->query : "");
     return 0;
+}
+
+int route_check_body(const struct route *route, const struct request *q, struct err *err)
+{
+    if (!q->body.len || (!route->no_body && strcmp(route->method, "DELETE") != 0))
+        return 0;
+    CLEANUP_JSON struct json *root = request_json(q, NULL);
+    if (!json_is_object(root))
+        return err_set(err, ERR_BAD_REQUEST, "",
+                       "this request takes no body: send none, or an empty JSON object");
+    return json_count(root) ? err_set(err, ERR_INVALID, json_name(json_first(root)),
+                                      "is unknown; this request takes no members")
+                            : 0;
 }
 
 int routes_print(const struct route *table, FILE *out)

@@ -21,6 +21,7 @@ struct route {
     const char *body_types; // media types of a body, comma-separated; NULL: application/json
     work_fn *work;          // what an answer costs; NULL: little, whatever is stored
     size_t body_inline;     // bytes of a body in memory; a larger one goes to a file. 0: all of it
+    bool no_body;           // it takes none, as no DELETE does
 };
 
 struct route_args {
@@ -37,3 +38,5 @@ const struct route *route_find(const struct route *table, const char *method, co
 int routes_print(const struct route *table, FILE *out);
 // ERR_BAD_REQUEST names a query parameter that the route does not have.
 int route_check_query(const struct route *route, const struct request *q, struct err *err);
+// A route that takes no body has got one: ERR_BAD_REQUEST; ERR_INVALID names a member. {} is none.
+int route_check_body(const struct route *route, const struct request *q, struct err *err);

@@ -26,7 +26,8 @@ const struct route *route_of(struct request *q, const char **allow, struct err *
 int dispatch_try(struct request *q, struct reply *r, struct err *err)
 {
     const struct route *route = route_of(q, &r->allow, err);
-    if (!route || access_check(q, route->scope, err) < 0 || route_check_query(route, q, err) < 0)
+    if (!route || access_check(q, route->scope, err) < 0 || route_check_query(route, q, err) < 0 ||
+        route_check_body(route, q, err) < 0)
         return -1;
     return route->handler(q, r, err);
 }

@@ -114,6 +114,20 @@ def test_allow_header(daemon):
     assert answer.status == 405 and answer.headers["Allow"] == "GET, HEAD, POST"
 
 
+@pytest.mark.parametrize("method, path", [("POST", "/v1/runs/{id}/cancel"), ("DELETE", "/v1/runs/{id}"), ("DELETE", "/v1/baselines/none"),
+                                          ("DELETE", "/v1/tokens/none")])
+def test_what_takes_no_body_is_refused_with_one(daemon, method, path):
+    run = daemon.run(size="256K", ranks="1")["id"]
+    path = path.format(id=run)
+    for body, status, said in (({"force": True}, 422, "is unknown; this request takes no members"), (b"[]", 400, "takes no body"),
+                               (b"x", 400, "takes no body")):
+        answer = daemon.request(method, path, body, {"Content-Type": "application/json"}, unix=True)
+        assert answer.status == status and said in answer.json["detail"] and answer.json.get("member") == ("force" if status == 422 else None), answer
+    assert daemon.get(f"/v1/runs/{run}").status == 200, "it was not deleted"
+    answer = daemon.request(method, path, b"{}", {"Content-Type": "application/json"}, unix=True)
+    assert answer.status in (204, 404, 409), answer
+
+
 def test_chunked_body_is_counted(daemon):
     chunk = b"1000\r\n" + b" " * 4096 + b"\r\n"
     head = post(JSON + b"Transfer-Encoding: chunked\r\n", b"")

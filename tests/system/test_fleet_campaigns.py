@@ -159,6 +159,8 @@ def test_nothing_begins_while_the_window_is_closed(collect):
     dry = send(c, "/v1/fleet/campaigns", {"name": "x", "spec": SPEC, "dry_run": True, "window": f"{tomorrow} 10:00-11:00"})[1]
     assert dry["plan"]["begins"] == waiting["campaign"]["until"] and dry["plan"]["nodes"] == "node[1-5]"
     assert [probed(c, n) for n in c.fleet.names] == [[]] * 5
+    status, refused = send(c, f"/v1/fleet/campaigns/{number}/cancel", {"nodes": "node1"})
+    assert status == 422 and refused["member"] == "nodes" and show(c, number)["campaign"]["state"] == "waiting", refused
     status, cancelled = send(c, f"/v1/fleet/campaigns/{number}/cancel")
     assert status == 200 and cancelled["campaign"]["state"] == "cancelled", cancelled
     assert send(c, f"/v1/fleet/campaigns/{number}/cancel")[0] == 409

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/messages/router.h"
+
+#include "base/cleanup.h"
 #include "tests/unit/tap.h"
 
 static int one(struct request *q, struct reply *r, struct err *err)
@@ -95,11 +97,42 @@ static void test_query(void)
     CHECK(route_check_query(&table[2], &q, &err) < 0, "a route without parameters has none");
 }
 
+static void test_body(void)
+{
+    static const struct route cancel = {.method = "POST", .pattern = "/c", .no_body = true},
+                              discard = {.method = "DELETE", .pattern = "/c"},
+                              make = {.method = "POST", .pattern = "/c"};
+    static const struct {
+        const char *text, *member;
+        enum err_code code;
+    } cases[] = {
+        {"", "", ERR_NONE},          {"{}", "", ERR_NONE},
+        {" { }\n", "", ERR_NONE},    {"{\"force\":true}", "force", ERR_INVALID},
+        {"[]", "", ERR_BAD_REQUEST}, {"null", "", ERR_BAD_REQUEST},
+        {"{", "", ERR_BAD_REQUEST},  {"x", "", ERR_BAD_REQUEST},
+    };
+    for (unsigned i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP_BUF struct buf body = BUF_INIT;
+        buf_str(&body, cases[i].text);
+        const struct request q = {.body = body};
+        const struct route *const none[] = {&cancel, &discard};
+        for (unsigned k = 0; k < COUNT_OF(none); k++) {
+            struct err err = {0};
+            int rc = route_check_body(none[k], &q, &err);
+            CHECK((rc < 0) == (cases[i].code != ERR_NONE) && err.code == cases[i].code,
+                  "%s of \"%s\"", none[k]->method, cases[i].text);
+            CHECK_STR(err.member, cases[i].member, "the member is named");
+        }
+        CHECK(route_check_body(&make, &q, NULL) == 0, "others read it themselves");
+    }
+}
+
 int main(void)
 {
     test_match();
     test_name();
     test_find();
     test_query();
+    test_body();
     return tap_done();
 }
