@@ -69,6 +69,6 @@ const struct route fleet_routes[] = {
     {"GET", "/v1/fleet/drain", fleetd_drain, NULL, SCOPE_READ},
     {"GET", "/v1/tokens", tokens_get, NULL, SCOPE_ADMIN},
     {"POST", "/v1/tokens", fleetd_token_create, NULL, SCOPE_ADMIN},
-    {"DELETE", "/v1/tokens/{name}", tokens_delete, NULL, SCOPE_ADMIN},
+    {"DELETE", "/v1/tokens/{name}", fleetd_token_revoke, NULL, SCOPE_ADMIN},
     {NULL, NULL, NULL, NULL, SCOPE_NONE},
 };

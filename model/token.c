@@ -78,6 +78,46 @@ int token_check_nodes(const char *nodes, struct err *err)
     return check_nodes_text(nodes, err) < 0 ? -1 : nodeset_parse(&set, nodes, NULL, err);
 }
 
+static int token_nodes_add(struct nodeset *to, const struct nodeset *more)
+{
+    for (int i = 0; i < more->n; i++)
+        if (nodeset_add(to, more->names[i], NULL) < 0)
+            return -1;
+    return 0;
+}
+
+// A set that is none counts nothing: the source of the nodes names its line.
+static int tokens_join(const struct token *list, int n, struct nodeset *out)
+{
+    for (int i = 0; i < n; i++) {
+        CLEANUP_NODESET struct nodeset set = {0};
+        if (list[i].scope == SCOPE_PUSH && nodeset_parse(&set, list[i].nodes, NULL, NULL) == 0 &&
+            token_nodes_add(out, &set) < 0)
+            return -1;
+    }
+    nodeset_sort(out);
+    return 0;
+}
+
+int token_check_room(const struct token *list, int n, const char *nodes, struct err *err)
+{
+    CLEANUP_NODESET struct nodeset all = {0}, more = {0};
+    if (nodeset_parse(&more, nodes, NULL, err) < 0)
+        return -1;
+    if (tokens_join(list, n, &all) < 0)
+        return err_set(err, ERR_CONFLICT, "nodes",
+                       "the tokens that there are name more than %d nodes together; revoke some "
+                       "first",
+                       NODESET_NAMES_MAX);
+    int others = all.n;
+    return token_nodes_add(&all, &more) == 0
+               ? 0
+               : err_set(err, ERR_CONFLICT, "nodes",
+                         "has %d nodes, and the other tokens name %d: a collector can have %d "
+                         "together. Name fewer, or revoke a token first",
+                         more.n, others, NODESET_NAMES_MAX);
+}
+
 bool token_names(const struct token *t, const char *node)
 {
     CLEANUP_NODESET struct nodeset set = {0};

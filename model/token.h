@@ -45,6 +45,9 @@ int token_check_name(const char *name, struct err *err);
 
 // A set of nodes without blanks, groups and operators. ERR_INVALID, member "nodes".
 int token_check_nodes(const char *nodes, struct err *err);
+// With the tokens of scope push of a list such a set has at most NODESET_NAMES_MAX nodes: all that
+// a collector can have. ERR_CONFLICT, member "nodes".
+int token_check_room(const struct token *list, int n, const char *nodes, struct err *err);
 bool token_names(const struct token *t, const char *node); // of SCOPE_PUSH: the node is its
 
 // A line of the token file: "<name> <scope> <hash> <created, RFC 3339>", and of SCOPE_PUSH the

@@ -202,8 +202,20 @@ static void source_failed(struct source *s, const char *why)
     loop_timer_set(s->timer, NAMING_AGAIN_MS);
 }
 
+static int reading_too_large(const struct source *s, int n, struct err *err)
+{
+    return s->kind == SOURCE_ANNOUNCE
+               ? err_set(err, ERR_TOO_LARGE, "",
+                         "the tokens of scope push name %d nodes together, more than %d; revoke "
+                         "some (numaprobe token revoke NAME)",
+                         n, NAMING_NODES_MAX)
+               : err_set(err, ERR_TOO_LARGE, "",
+                         "it names %d nodes, more than the %d that there is room for", n,
+                         NAMING_NODES_MAX);
+}
+
 // Takes the text. The lines must be sorted, as naming_read() leaves them.
-static int reading_cut(struct reading *r, struct buf *text, struct err *err)
+static int reading_cut(const struct source *s, struct reading *r, struct buf *text, struct err *err)
 {
     int room = 0;
     for (size_t i = 0; i < text->len; i++)
@@ -213,9 +225,10 @@ static int reading_cut(struct reading *r, struct buf *text, struct err *err)
     r->text = *text;
     *text = BUF_INIT;
     r->list = calloc((size_t)room + 1, sizeof *r->list);
-    if (!r->list || room > NAMING_NODES_MAX)
-        return err_set(err, ERR_TOO_LARGE, "", "it names %d nodes, more than there is room for",
-                       room);
+    if (!r->list)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", room);
+    if (room > NAMING_NODES_MAX)
+        return reading_too_large(s, room, err);
     char *rest = r->text.len ? r->text.data : NULL;
     for (char *line; r->n < room && (line = strsep(&rest, "\n")); r->n++)
         if (named_read(&r->list[r->n], line, err) < 0)
@@ -261,7 +274,7 @@ static void source_use(struct source *s, struct buf *text)
         source_failed(s, "it names more nodes than there is memory or room for");
     else if (source_says_the_same(s, text))
         source_is_read(s);
-    else if (reading_cut(&r, text, &err) < 0)
+    else if (reading_cut(s, &r, text, &err) < 0)
         source_failed(s, err.text);
     else if (2 * r.n < s->shown.nodes && r.n != s->doubted) {
         snprintf(why, sizeof why,

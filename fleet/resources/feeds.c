@@ -133,3 +133,12 @@ int fleetd_token_create(struct request *q, struct reply *r, struct err *err)
         naming_again(fleet_of(q)->naming);
     return rc;
 }
+
+// Its nodes are gone at once, and so are tokens that named too many.
+int fleetd_token_revoke(struct request *q, struct reply *r, struct err *err)
+{
+    int rc = tokens_delete(q, r, err);
+    if (rc == 0)
+        naming_again(fleet_of(q)->naming);
+    return rc;
+}

@@ -34,6 +34,7 @@ handler_fn fleetd_campaign_start, fleetd_campaign_cancel, fleetd_campaign_list, 
     fleetd_campaign_script;
 // feeds.c: nodes that push, and the tokens that let them
 handler_fn fleetd_feed_place, fleetd_feed_push, fleetd_feed_facts, fleetd_token_create;
+handler_fn fleetd_token_revoke;
 // metrics.c: for Prometheus. The process that reads makes what both need of the history.
 handler_fn fleetd_metrics, fleetd_sd;
 work_fn fleetd_metrics_work;

@@ -236,6 +236,8 @@ int tokens_create(struct tokens *t, const char *name, enum scope scope, const ch
     if (t->n == TOKENS_MAX)
         return err_set(err, ERR_CONFLICT, "", "there are %d tokens already; revoke one first",
                        t->n);
+    if (scope == SCOPE_PUSH && token_check_room(t->list, t->n, nodes, err) < 0)
+        return -1;
     if (getrandom(random, sizeof random, 0) != sizeof random)
         return err_sys(err, "no random numbers");
     snprintf(token.name, sizeof token.name, "%s", name);

@@ -289,6 +289,32 @@ def test_what_is_missing_is_named(pushed):
     assert done.returncode == 5 and "source = announce" in done.stderr, done
 
 
+def test_tokens_that_name_more_nodes_than_a_collector_has(collect):  # noqa: F811
+    """No command makes them. A file that has them is named, and revoking one is enough."""
+    c = collect(1, collector=["--source=announce"])
+    c.options = [o for o in c.options if not o.startswith("--hostfile")]
+    file = c.home / "state/tokens"
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    file.write_text("".join(f"{n} push {'0' * 64} 2026-11-21T04:05:06Z {n}[1-40000]\n" for n in "ab"))
+    file.chmod(0o600)
+    c.start()
+    said = "name 80000 nodes together, more than 65536; revoke some (numaprobe token revoke NAME)"
+    until(lambda: said in c.status()["sources_problem"])
+    until(lambda: c.status()["store_ready"])
+    status, ready = c.refusal("/readyz")
+    assert status == 503 and "no node is contacted until the tokens can be read" in ready["detail"] and said in ready["detail"], ready
+    assert said in c.log.read_text()
+    own = f"unix:{c.home}/run/numaprobe-fleetd.sock"
+    done = run("token", "create", "c", "--scope=push", "--nodes=c1", url=own)
+    assert done.returncode and "the tokens that there are name more than 65536 nodes together" in done.stderr, done
+    assert run("token", "revoke", "b", url=own).returncode == 0
+    until(lambda: c.status()["sources_problem"] == "" and c.status()["nodes"] == 40000)
+    done = run("token", "create", "c", "--scope=push", "--nodes=c[1-30000]", url=own)
+    assert done.returncode and "has 30000 nodes, and the other tokens name 40000" in done.stderr, done
+    token(c, "c", "c[1-2]")
+    until(lambda: c.status()["nodes"] == 40002)
+
+
 def test_a_push_finds_out_that_a_full_disk_has_room_again(collect, tmp_path):  # noqa: F811
     with small_disk(tmp_path / "small", 16) as folder:
         c = collect(1, "--runs=1000", "--run-ms=0", collector=["--source=announce", f"--state-dir={folder}/state"])

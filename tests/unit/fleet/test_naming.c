@@ -250,7 +250,7 @@ int main(int argc, char **argv)
                : is_of_pushing(source)                               ? print_pushing(source)
                                                                      : print_source(source);
     test_small_sources_stay();
-    test_too_large(MANY, "nodes, more than there is room for");
+    test_too_large(MANY, "65537 nodes, more than the 65536 that there is room for");
     test_too_large(LONG, "more nodes than there is memory or room for");
     test_nodes_that_push();
     test_tokens_unreadable();

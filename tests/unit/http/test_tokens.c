@@ -164,6 +164,45 @@ static void test_as_many_as_there_may_be(void)
     refused("more than");
 }
 
+// All tokens of scope push together have no more nodes than a collector can.
+static void test_room_for_nodes(void)
+{
+    struct err err = {0};
+    struct token made = {0};
+    char text[TOKEN_TEXT_SIZE];
+    put("", 0600);
+    struct tokens *t = tokens_open(path, &err);
+    CHECK(t && tokens_create(t, "n", SCOPE_PUSH, "n[1-40000]", &made, text, &err) == 0 &&
+              tokens_create(t, "n2", SCOPE_PUSH, "n[1-40000]", &made, text, &err) == 0 &&
+              tokens_create(t, "m", SCOPE_PUSH, "m[1-25536]", &made, text, &err) == 0,
+          "what two tokens name counts once: %s", err.text);
+    CHECK(t && tokens_create(t, "x", SCOPE_PUSH, "x[1-2]", &made, text, &err) < 0 &&
+              err.code == ERR_CONFLICT && strcmp(err.member, "nodes") == 0,
+          "beyond that a token is refused");
+    CHECK_STR(err.text,
+              "has 2 nodes, and the other tokens name 65536: a collector can have 65536 together. "
+              "Name fewer, or revoke a token first",
+              "with both numbers");
+    CHECK(t && tokens_create(t, "reader", SCOPE_READ, "", &made, text, &err) == 0 &&
+              tokens_create(t, "m2", SCOPE_PUSH, "m[1-25536],n7", &made, text, &err) == 0,
+          "one that names none, or none besides, is not: %s", err.text);
+    CHECK(t && tokens_revoke(t, "m", &err) == 0 && tokens_revoke(t, "m2", &err) == 0 &&
+              tokens_create(t, "x", SCOPE_PUSH, "x[1-2]", &made, text, &err) == 0,
+          "revoking makes room: %s", err.text);
+    tokens_free(t);
+    put("a push 0000000000000000000000000000000000000000000000000000000000000000 "
+        "2026-11-21T04:05:06Z n[1-40000]\n"
+        "b push 0000000000000000000000000000000000000000000000000000000000000000 "
+        "2026-11-21T04:05:06Z m[1-40000]\n",
+        0600);
+    t = tokens_open(path, &err);
+    CHECK(t && tokens_create(t, "x", SCOPE_PUSH, "x1", &made, text, &err) < 0 &&
+              strstr(err.text, "the tokens that there are name more than 65536 nodes"),
+          "a file that names more already: %s", err.text);
+    CHECK(t && tokens_revoke(t, "a", &err) == 0, "one can be revoked");
+    tokens_free(t);
+}
+
 int main(void)
 {
     dir_make(dir);
@@ -173,6 +212,7 @@ int main(void)
     test_made_and_revoked();
     test_what_does_not_reach_the_disk();
     test_as_many_as_there_may_be();
+    test_room_for_nodes();
     dir_remove(dir);
     return tap_done();
 }
