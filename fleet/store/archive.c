@@ -14,6 +14,7 @@ enum { ARCHIVE_WANTED, ARCHIVE_HERE, ARCHIVE_NEVER };
 enum {
     RETRY_MS = 60 * 1000,  // doubled with each try
     RETRY_DOUBLED_MAX = 9, // times: once in 8 hours then
+    DAY_MS = 86400 * 1000,
 };
 
 void fleet_store_archives(struct fleet_store *s, enum fleet_archive which)
@@ -34,18 +35,50 @@ static int want_run(struct fleet_store *s, const struct fleet_row *row, bool cit
         in, COUNT_OF(in), err);
 }
 
-// Labels and set-ups are the node's own word. 1: it may add a run to the archive; 0: it may not;
-// -1.
-static int word_counts(struct fleet_store *s, int node, struct err *err)
+static bool day_passed(int64_t since_ms, int64_t now_ms)
+{
+    return !since_ms || now_ms < since_ms || now_ms - since_ms >= DAY_MS;
+}
+
+// Of a node whose archive is full: what was given up long ago, and what is still wanted of a
+// history that has ended. One from times that have not come: the clock was ahead.
+static int given_up_delete(struct fleet_store *s, int node, int64_t now_ms, struct err *err)
+{
+    struct book_node *n = &s->book.node[node - 1];
+    const int64_t age_ms = (int64_t)FLEET_GIVEN_UP_DAYS * DAY_MS;
+    const struct fleet_cell in[] = {CELL_I(node), CELL_I(now_ms - age_ms), CELL_I(now_ms + age_ms),
+                                    CELL_I(n->feed)};
+    n->swept_ms = now_ms;
+    return fleet_exec(s,
+                      "DELETE FROM archive WHERE node = $1 AND (due_ms < $2 OR due_ms > $3) "
+                      "AND (state = 2 OR (state = 0 AND feed <> $4))",
+                      in, COUNT_OF(in), err);
+}
+
+static int archived_count(struct fleet_store *s, int node, int64_t now_ms, struct err *err)
 {
     static const char sql[] = "SELECT count(*) FROM archive WHERE node = $1";
     struct book_node *n = &s->book.node[node - 1];
     int64_t rows = 0;
-    if (!n->archived) {
-        if (s->engine->query(s->db, sql, &CELL_I(node), 1, fleet_number, &rows, err) < 0)
-            return -1;
-        n->archived = 1 + (int)(rows < FLEET_LABELLED_MAX ? rows : FLEET_LABELLED_MAX);
-    }
+    if (s->engine->query(s->db, sql, &CELL_I(node), 1, fleet_number, &rows, err) < 0)
+        return -1;
+    if (rows >= FLEET_LABELLED_MAX && day_passed(n->swept_ms, now_ms) &&
+        (given_up_delete(s, node, now_ms, err) < 0 ||
+         s->engine->query(s->db, sql, &CELL_I(node), 1, fleet_number, &rows, err) < 0))
+        return -1;
+    n->archived = 1 + (int)(rows < FLEET_LABELLED_MAX ? rows : FLEET_LABELLED_MAX);
+    return 0;
+}
+
+// Labels and set-ups are the node's own word. 1: it may add a run to the archive; 0: it may not;
+// -1.
+static int word_counts(struct fleet_store *s, int node, int64_t now_ms, struct err *err)
+{
+    struct book_node *n = &s->book.node[node - 1];
+    bool full = n->archived > FLEET_LABELLED_MAX;
+    if ((!n->archived || (full && day_passed(n->swept_ms, now_ms))) &&
+        archived_count(s, node, now_ms, err) < 0)
+        return -1;
     if (n->archived > FLEET_LABELLED_MAX) {
         s->n_unkept++;
         return 0;
@@ -54,11 +87,12 @@ static int word_counts(struct fleet_store *s, int node, struct err *err)
     return 1;
 }
 
-// A run that the setting keeps; `always`: whatever its label becomes.
+// A run that the setting keeps, requested from due_ms on, which is now; `always`: whatever its
+// label becomes.
 static int want_kept(struct fleet_store *s, const struct fleet_row *row, bool always,
                      int64_t due_ms, struct err *err)
 {
-    int wanted = s->archive == FLEET_ARCHIVE_ALL ? 1 : word_counts(s, row->node, err);
+    int wanted = s->archive == FLEET_ARCHIVE_ALL ? 1 : word_counts(s, row->node, due_ms, err);
     return wanted > 0 ? want_run(s, row, always, due_ms, err) : wanted;
 }
 

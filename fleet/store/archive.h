@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole runs, as nodes export them, compressed. A run is wanted first, in the transaction that
 // stores its summary or because a finding cites it, then fetched from its node, and stored once. A
-// run that its node does not have any more is never requested again. One that was kept for its
+// run that its node does not have any more is not requested again. One that was kept for its
 // label or its baseline goes when a note says that it has neither any more. Errors as in
 // fleet/store/store.h.
 #pragma once
@@ -22,6 +22,9 @@ enum {
     // Runs of a node in the archive, beyond which its labels and set-ups add none: one a day for
     // five years. Of 192 ranks and 15 sizes one has 128 KiB compressed: 250 MiB a node.
     FLEET_LABELLED_MAX = 2000,
+    // As long a run that was given up keeps its place among them. A node that labels runs and then
+    // refuses them has no more than 2,000 of them requested in this time.
+    FLEET_GIVEN_UP_DAYS = 30,
 };
 
 // What fleet_store_put() wants of the runs that it stores; NONE at first. With NONE nothing is

@@ -14,6 +14,7 @@ struct book_node {
     int feed;               // the number of its open feed; 0: none
     int brought;            // rows of dictionaries, and histories
     int archived;           // for the writer: its runs in the archive, and one; 0: not counted yet
+    int64_t swept_ms;       // for the writer: when its archive was full and was swept; 0: never
     struct book_span *span; // for the writer; owned
     int n_spans, spans_room;
     // For the writer: its newest set-up, and when it was first measured with it.

@@ -288,6 +288,63 @@ static void test_archive_limit(void)
     fleet_store_archives(s, FLEET_ARCHIVE_NONE);
 }
 
+static int unkept_note(int64_t run_seq, int64_t after, int64_t received_ms)
+{
+    const struct summary_note note = {.run_seq = run_seq, .run = run_seq + 2, .label = "later"};
+    struct maker m = maker_at("w10", "a4ca", after, after);
+    m.notes = &note;
+    m.n_notes = 1;
+    m.received_ms = received_ms;
+    return made_page_put(s, &m, &err).unkept;
+}
+
+static int64_t rows_of_w10(void)
+{
+    int64_t rows = -1;
+    return fleet_begin(s, &err) < 0 ||
+                   fleet_end(s,
+                             s->engine->query(s->db,
+                                              "SELECT count(*) FROM archive AS a JOIN node AS n ON "
+                                              "n.id = a.node WHERE n.name = 'w10'",
+                                              NULL, 0, fleet_number, &rows, &err),
+                             &err) < 0
+               ? -1
+               : rows;
+}
+
+// Runs that were given up, and those that are wanted of a history that has ended.
+static void test_archive_places_come_back(void)
+{
+    enum { PAGE = 500, LAST = FLEET_LABELLED_MAX + 10 };
+    const int64_t now = page_day0 + 400 * page_day;
+    struct fleet_whole gone[] = {{.node = "w10", .seq = 3, .why = "status 404", .never = true},
+                                 {.node = "w10", .seq = 4, .why = "status 404", .never = true},
+                                 {.node = "w10", .seq = 5, .why = "status 503"}};
+    struct maker m = maker_at("w10", "a4ca", 0, 0);
+    fleet_store_archives(s, FLEET_ARCHIVE_KEPT);
+    m.label = "mine";
+    m.metrics = 1;
+    for (int64_t last = 0; last < LAST; last = m.last) {
+        m.after = last;
+        m.last = last + PAGE < LAST ? last + PAGE : LAST;
+        CHECK_INT(made_page_put(s, &m, &err).outcome, FLEET_STORED, "runs with labels");
+    }
+    CHECK_INT(rows_of_w10(), FLEET_LABELLED_MAX, "as many as there may be");
+    CHECK_INT(fleet_store_archive_put(s, gone, COUNT_OF(gone), now, &err), 0, "two are given up");
+    CHECK_INT(unkept_note(LAST - 1, LAST, now + 29 * page_day), 1, "they keep their places");
+    CHECK_INT(unkept_note(LAST - 1, LAST + 1, now + 31 * page_day), 0, "for a month");
+    CHECK_INT(unkept_note(LAST - 2, LAST + 2, now + 31 * page_day), 0, "both of them");
+    CHECK_INT(unkept_note(LAST - 3, LAST + 3, now + 31 * page_day), 1,
+              "and one that is tried again keeps its own");
+    CHECK_INT(rows_of_w10(), FLEET_LABELLED_MAX, "no more than before");
+    m = maker_at("w10", "a4cb", 0, 3);
+    m.label = "new";
+    m.received_ms = now + 40 * page_day;
+    CHECK_INT(made_page_put(s, &m, &err).unkept, 0, "what is wanted of a history that has ended");
+    CHECK_INT(rows_of_w10(), 2 + 3, "goes too, when it is as old");
+    fleet_store_archives(s, FLEET_ARCHIVE_NONE);
+}
+
 static int say_campaign(void *ctx, const struct fleet_campaign *c, struct err *e)
 {
     (void)e;
@@ -561,6 +618,7 @@ static void run_scenarios(const char *where)
     test_setups_at_once();
     test_notes();
     test_archive_limit();
+    test_archive_places_come_back();
     test_campaigns();
     test_campaign_at_one_moment(where);
     test_reader(where);
