@@ -22,7 +22,8 @@ static int field_check(const char *what, const char *text, size_t most, char lea
     return 0;
 }
 
-// The address of a node that does not push, and is behind no collector, may lack its scheme.
+// The address of a node that does not push, and is behind no collector, may lack its scheme, or be
+// that of this machine.
 static int url_check(const char *url, struct err *err)
 {
     char whole[NAMED_URL_MAX + 16];
@@ -32,7 +33,7 @@ static int url_check(const char *url, struct err *err)
                        "url must have no user: it is shown to every reader");
     if (str_starts(url, BEHIND_URL))
         fault = str_url_fault(url + strlen(BEHIND_URL));
-    else if (*url && strcmp(url, ANNOUNCED_URL) != 0) {
+    else if (*url && strcmp(url, ANNOUNCED_URL) != 0 && strcmp(url, HERE_URL) != 0) {
         snprintf(whole, sizeof whole, "%s%s", str_starts(url, "//") ? "http:" : "", url);
         fault = address_fault(whole);
     }

@@ -12,6 +12,7 @@ enum {
 };
 
 #define ANNOUNCED_URL "push:" // the address of a node that pushes (nodes/announced.h)
+#define HERE_URL "here:"      // that of this machine: as of others, with localhost for the name
 // Before the address of a collector: that of a node behind it (nodes/behind.h).
 #define BEHIND_URL "collector:"
 

@@ -10,8 +10,10 @@
 #include "bench/session/options.h"
 #include "client/commands.h"
 #include "client/exits.h"
+#if MANUAL_DAEMONS
 #include "daemon/config.h"
 #include "fleet/settings/config.h"
+#endif
 
 // A minus that is one, and no line that begins like a request.
 static void text(const char *s)
@@ -68,44 +70,6 @@ static void options(void)
     }
     puts(".SS All benchmarks");
     table(&options_own);
-}
-
-static void setting(const struct param *p)
-{
-    printf(".TP\n.BI \"");
-    text(p->name);
-    printf(" = \"");
-    if (p->kind == PARAM_ENUM)
-        for (int i = 0; p->choices[i]; i++) {
-            fputs(i ? "|" : " ", stdout);
-            text(p->choices[i]);
-        }
-    else
-        printf(" %s", p->metavar               ? p->metavar
-                      : p->kind == PARAM_BOOL  ? "true|false"
-                      : p->kind == PARAM_BYTES ? "SIZE"
-                                               : "N");
-    putchar('\n');
-    text(p->help);
-    if (*p->def) {
-        fputs(" Default ", stdout);
-        text(p->def);
-        printf("%s%s.", p->unit ? " " : "", p->unit ? p->unit : "");
-    }
-    puts(p->live ? "\nTakes effect on a reload." : "");
-}
-
-static void settings_of(const struct param_table *t)
-{
-    for (int i = 0; i < t->n; i++)
-        setting(&t->params[i]);
-}
-
-static void settings(void)
-{
-    settings_of(&config_table);
-    settings_of(&http_settings_table);
-    settings_of(&policy_table);
 }
 
 // ---- numaprobe(1) -------------------------------------------------------------------------------
@@ -181,7 +145,47 @@ static void exits(void)
     puts(".PP\n" CLI_EXITS_OF_CHECK ".");
 }
 
+#if MANUAL_DAEMONS
+
 // ---- numaprobed(8) ------------------------------------------------------------------------------
+
+static void setting(const struct param *p)
+{
+    printf(".TP\n.BI \"");
+    text(p->name);
+    printf(" = \"");
+    if (p->kind == PARAM_ENUM)
+        for (int i = 0; p->choices[i]; i++) {
+            fputs(i ? "|" : " ", stdout);
+            text(p->choices[i]);
+        }
+    else
+        printf(" %s", p->metavar               ? p->metavar
+                      : p->kind == PARAM_BOOL  ? "true|false"
+                      : p->kind == PARAM_BYTES ? "SIZE"
+                                               : "N");
+    putchar('\n');
+    text(p->help);
+    if (*p->def) {
+        fputs(" Default ", stdout);
+        text(p->def);
+        printf("%s%s.", p->unit ? " " : "", p->unit ? p->unit : "");
+    }
+    puts(p->live ? "\nTakes effect on a reload." : "");
+}
+
+static void settings_of(const struct param_table *t)
+{
+    for (int i = 0; i < t->n; i++)
+        setting(&t->params[i]);
+}
+
+static void settings(void)
+{
+    settings_of(&config_table);
+    settings_of(&http_settings_table);
+    settings_of(&policy_table);
+}
 
 static void daemon_options(void)
 {
@@ -212,17 +216,26 @@ static void fleetd_settings(void)
     settings_of(&http_settings_table);
 }
 
+#endif
+
 int main(void)
 {
     static const struct {
         const char *mark;
         void (*write)(void);
     } parts[] = {
-        {"@OPTIONS@\n", options},       {"@SETTINGS@\n", settings},
-        {"@COMMANDS@\n", all_commands}, {"@RUN@\n", run_members},
-        {"@CLIENT@\n", client_options}, {"@EXITS@\n", exits},
-        {"@DAEMON@\n", daemon_options}, {"@ADMISSION@\n", admission},
-        {"@FLEETD@\n", fleetd_options}, {"@FLEETD_SETTINGS@\n", fleetd_settings},
+        {"@OPTIONS@\n", options},
+        {"@COMMANDS@\n", all_commands},
+        {"@RUN@\n", run_members},
+        {"@CLIENT@\n", client_options},
+        {"@EXITS@\n", exits},
+#if MANUAL_DAEMONS
+        {"@SETTINGS@\n", settings},
+        {"@DAEMON@\n", daemon_options},
+        {"@ADMISSION@\n", admission},
+        {"@FLEETD@\n", fleetd_options},
+        {"@FLEETD_SETTINGS@\n", fleetd_settings},
+#endif
     };
     char line[1024];
     while (fgets(line, sizeof line, stdin)) {

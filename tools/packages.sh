@@ -116,9 +116,11 @@ packages() {
     done
 }
 
+# For this machine's processor: packages of others may be beside it, or alone.
 package_installed() {
     # shellcheck disable=SC2016 # the ${...} is dpkg-query's own
-    [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+    dpkg-query -W -f='${db:Status-Status} ${Architecture}\n' "$1" 2>/dev/null |
+        grep -qxE "installed (all|$(dpkg --print-architecture))"
 }
 
 # packages_install LOG USE... : says what is missing and why, and installs that alone

@@ -13,6 +13,7 @@
 #include "base/written.h"
 #include "core/os/child.h"
 #include "fetch/fetch.h"
+#include "model/nodeset.h"
 #include "nodes/addresses.h"
 #include "nodes/announced.h"
 #include "nodes/behind.h"
@@ -76,6 +77,48 @@ static int read_file_sd(const char *path, struct buf *out, struct err *err)
                                                   : sd_named(buf_text(&text), text.len, out, err);
 }
 
+// Of "https://%h:7443" the address of this machine.
+static void here_url(const char *said, char out[static NAMED_URL_MAX + 1])
+{
+    const char *hole = strstr(said, "%h");
+    if (!*said)
+        snprintf(out, NAMED_URL_MAX + 1, "%s", HERE_URL);
+    else if (hole)
+        snprintf(out, NAMED_URL_MAX + 1, "%.*slocalhost%s", (int)(hole - said), said, hole + 2);
+    else
+        snprintf(out, NAMED_URL_MAX + 1, "%s", said);
+}
+
+// No machine calls itself localhost, and a page of another name than was requested is not stored.
+// So what a source calls localhost has the name of this machine, and is contacted where it said.
+static int name_localhost(struct buf *lines, struct err *err)
+{
+    static const char later[] = "\nlocalhost\t";
+    const char *first = later + 1, *text = buf_text(lines);
+    char own[NODESET_NAME_ROOM] = "", url[NAMED_URL_MAX + 1];
+    CLEANUP_BUF struct buf named = BUF_INIT;
+    struct named_node node;
+    if ((!str_starts(text, first) && !strstr(text, later)) ||
+        gethostname(own, sizeof own - 1) < 0 || nodeset_name_check(own, NULL) < 0)
+        return 0;
+    char *rest = lines->len ? lines->data : NULL;
+    for (char *line; (line = strsep(&rest, "\n")) && *line;) {
+        if (named_read(&node, line, err) < 0)
+            return -1;
+        if (strcmp(node.name, "localhost") == 0) {
+            here_url(node.url, url);
+            node.name = own;
+            node.url = url;
+        }
+        if (named_write(&named, &node, err) < 0)
+            return -1;
+    }
+    buf_free(lines);
+    *lines = named;
+    named = BUF_INIT;
+    return 0;
+}
+
 int naming_read(const struct fleetd_config *c, const char *source, struct buf *out, struct err *err)
 {
     const struct fleet_source groups = {.groups_file = c->groups_file,
@@ -89,7 +132,8 @@ int naming_read(const struct fleetd_config *c, const char *source, struct buf *o
              : kind == SOURCE_ANNOUNCE  ? announced_named(where, out, err)
              : kind == SOURCE_COLLECTOR ? read_collector(c, where, out, err)
                                         : source_named(kind, where, &groups, out, err);
-    return rc < 0 ? -1 : named_sort(out, err);
+    bool contacted = kind != SOURCE_ANNOUNCE && kind != SOURCE_COLLECTOR;
+    return rc < 0 || (contacted && name_localhost(out, err) < 0) ? -1 : named_sort(out, err);
 }
 
 int naming_main(int argc, char **argv)

@@ -23,6 +23,8 @@ static int node_base(const struct poller *p, const char *name, const char *said,
                      size_t room, struct err *err)
 {
     char url[NAMED_URL_MAX + 16];
+    if (strcmp(said, HERE_URL) == 0)
+        return addresses_url(p->addresses, p->c->url, "url", "localhost", out, room, err);
     int scheme = strncmp(said, "//", 2) == 0 ? (int)strcspn(p->c->url, "/") : 0;
     const char *slashes = strstr(said, "//");
     size_t n = strlen(name), before = slashes ? (size_t)(slashes - said) + 2 : 0;

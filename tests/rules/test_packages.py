@@ -27,6 +27,33 @@ def lines(root, version, *uses):
                               env={**os.environ, "NUMAPROBE_DEBIAN_VERSION": f.name}).stdout.splitlines()
 
 
+DPKG = """#!/bin/sh
+echo amd64
+"""
+DPKG_QUERY = """#!/bin/sh
+for last; do :; done
+case $last in
+here) echo installed amd64 ;;
+everywhere) echo installed all ;;
+both) printf 'installed amd64\\ninstalled arm64\\n' ;;
+foreign) echo installed arm64 ;;
+gone) echo config-files amd64 ;;
+*) exit 1 ;;
+esac
+"""
+
+
+def installed(root, package):
+    """What packages.sh finds where dpkg says the above."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in (("dpkg", DPKG), ("dpkg-query", DPKG_QUERY)):
+            with open(os.path.join(folder, name), "w") as f:
+                f.write(text)
+            os.chmod(f.name, 0o755)
+        return subprocess.run(["sh", "-euc", '. tools/packages.sh; package_installed "$1"', "sh", package], cwd=root,
+                              env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}).returncode == 0
+
+
 def names(listed):
     return [line.split("|")[0] for line in listed]
 
@@ -41,6 +68,9 @@ def main(root):
             (f"Debian {version}: each line is a package and why", all(re.fullmatch(r"[a-z0-9][a-z0-9.+-]+\|\S.+", l) for l in all_of_it)),
             (f"Debian {version}: names of that release, and no others", has <= got and not lacks & got),
             (f"Debian {version}: and what has one name in all releases", {"gcc", "openmpi-bin", "clang", "systemd"} <= got)]
+    results += [(f"a package that is {package}", installed(root, package) == there)
+                for package, there in (("here", True), ("everywhere", True), ("both", True), ("foreign", False), ("gone", False),
+                                       ("unknown", False))]
     results.append(("one use alone", names(lines(root, "13.1", "run")) == ["openmpi-bin", "numactl", "curl"]))
     with open(os.path.join(root, "docs", "INSTALL.md"), encoding="utf-8") as f:
         by_hand = re.search(r"^## Ubuntu.*?^apt-get install (.*?)^```", f.read(), re.S | re.M)[1].replace("\\\n", " ").split()

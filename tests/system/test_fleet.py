@@ -647,6 +647,30 @@ def missing(url):
     assert one.returncode == 1 and one.stderr.endswith("runs of 0 of 1 node are stored\n"), (one.stdout, one.stderr)
 
 
+@pytest.mark.parametrize("source", ["nodes:localhost", "file:LIST", "file_sd:TARGETS"])
+def test_localhost_is_the_machine_of_the_collector(make_daemon, tmp_path, source):
+    """Its node has the name of the machine, which its pages name too; they were from a node of another name."""
+    daemon, log = make_daemon(), tmp_path / "log"
+    probe = daemon.run(cpus="0", size="1", quick=True)
+    (tmp_path / "LIST").write_text(f"localhost url=http://%h:{daemon.port} class=login\n")
+    (tmp_path / "TARGETS").write_text(json.dumps([{"targets": [f"localhost:{daemon.port}"]}]))
+    fleetd = subprocess.Popen([build_dir() / "fleet" / "numaprobe-fleetd", f"--state-dir={tmp_path}/state", f"--run-dir={tmp_path}/run",
+                               f"--source={re.sub('[A-Z]+$', lambda m: str(tmp_path / m[0]), source)}", "--every=1",
+                               f"--url=http://%h:{daemon.port}", "--listen=127.0.0.1:0"], stderr=log.open("w"))
+    try:
+        url = "http://" + until(lambda: re.findall(r"event=ready listen=(\S+)", log.read_text()))[0]
+
+        def stored():
+            status = json.load(urllib.request.urlopen(f"{url}/v1/fleet/status"))
+            return status["runs_stored"] == 1 and status
+        assert until(stored)["outcomes"]["alien"] == 0
+        node = json.load(urllib.request.urlopen(f"{url}/v1/fleet/nodes/{probe['node']}"))
+        assert (node["state"], node["url"]) == ("up", f"http://localhost:{daemon.port}"), node
+    finally:
+        fleetd.terminate()
+        fleetd.wait(PATIENCE)
+
+
 def test_a_real_daemon_through_its_address(make_daemon):
     daemon = make_daemon()
     env = {"NUMAPROBE_FLEET_URL": f"http://%h:{daemon.port}"}
