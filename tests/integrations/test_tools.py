@@ -289,7 +289,8 @@ def test_the_spec_has_the_names_of_the_manual(defined, heading):
              if line.startswith("|")]
     head = next(row for row in table if row[0] == "for")
     column = next(i for i, cell in enumerate(head) if cell.startswith(heading))
-    rows = table[table.index(head) + 2:table.index(head) + 12]
+    first = table.index(head)
+    rows = table[first + 2:1 + next(i for i, row in enumerate(table) if i > first and row[0] == "running")]
     named = {n for row in rows for n in re.findall(r"`([\w.-]+)`", row[column if row[column] != "the same" else 1])}
     for query, more in (("--buildrequires", set()), ("--requires", {"util-linux", "shadow", "shadow-utils"})):
         done = subprocess.run(["rpmspec", *defined, "-q", query, spec], capture_output=True, text=True, timeout=60)
