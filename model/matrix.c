@@ -14,7 +14,7 @@
 const struct cell_field_info cell_fields[CELL_FIELDS] = {
     [CELL_N] = {"n", CELL_IS_COUNT, 0, "samples kept"},
     [CELL_DISTURBED] = {"disturbed", CELL_IS_COUNT, 0,
-                        "samples left out because they were disturbed"},
+                        "samples that were disturbed: left out, unless a cell has no other"},
     [CELL_MEDIAN] = {"median", CELL_IS_VALUE, 3, "median of the kept samples"},
     [CELL_LO] = {"lo", CELL_IS_VALUE, 3,
                  "95 % interval of the median, widened for a repeat in the same minutes, low end"},

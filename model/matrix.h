@@ -12,7 +12,7 @@
 
 enum cell_field {
     CELL_N,         // samples kept
-    CELL_DISTURBED, // samples left out because something disturbed them
+    CELL_DISTURBED, // samples that something disturbed; they are left out, or the least stands in
     CELL_MEDIAN,
     CELL_LO, // 95 % interval of the median, widened by what a repeat adds; see docs/METHOD.md for
              // how well that holds on a machine that drifts

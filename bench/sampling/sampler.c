@@ -311,7 +311,7 @@ int cell_sum_up(const struct cell_sum *sum, const struct spec *p, struct cell *c
         cell_sum_modes(sum, &evidence->modes, err) < 0)
         return -1;
     sketch_of(&c->sketch, sum->values, sum->n);
-    c->v[CELL_DISTURBED] = sum->left_out - (sum->n == 0);
+    c->v[CELL_DISTURBED] = sum->left_out; // with the one that stands in
     c->v[CELL_OVERLAP] = !sum->concurrent ? NAN : sum->n ? sum->shared_ns / sum->kept_ns : 0;
     counted_cell(&sum->counted, c);
     if (p->precision > 0) // otherwise nothing was promised

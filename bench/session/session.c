@@ -557,7 +557,8 @@ static int session_report_doubts(struct session *s, struct err *err)
         snprintf(some, sizeof some, "fewer than %lld undisturbed samples",
                  (long long)s->spec->min_samples);
     if (d->none)
-        snprintf(none, sizeof none, "; %d cells without any hold a disturbed one", d->none);
+        snprintf(none, sizeof none, "; %d cell%s without any ha%s the least disturbed one", d->none,
+                 str_plural(d->none), d->none == 1 ? "s" : "ve");
     if (d->few &&
         session_note(s, err, CONDITION_FEW_SAMPLES, -1, "%d of %d cells had %s (%s%s)%s", d->few,
                      d->cells, some, d->first_few, d->few > 1 ? " and others" : "", none) < 0)

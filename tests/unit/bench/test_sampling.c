@@ -222,9 +222,16 @@ static void sums(struct sampler *s)
     for (int i = 0; i < 9; i++)
         disturb(s, i, 0.1 + 0.05 * i);
     sum_up(s, NULL, &c, &clean);
-    CHECK(clean == 0 && c.v[CELL_N] == 1 && c.v[CELL_DISTURBED] == 8,
-          "none clean: the least disturbed stands in, the others are counted");
+    CHECK(clean == 0 && c.v[CELL_N] == 1 && c.v[CELL_DISTURBED] == 9,
+          "none clean: the least disturbed stands in, and is counted with the others");
     CHECK(!cell_histogram(&c, &h), "and there is no distribution");
+    disturb(s, 0, 0.1);
+    for (int i = 1; i < 9; i++)
+        disturb(s, i, 0);
+    s->n = 1;
+    sum_up(s, NULL, &c, &clean);
+    CHECK(clean == 0 && c.v[CELL_N] == 1 && c.v[CELL_DISTURBED] == 1,
+          "a single sample that was disturbed is no undisturbed one");
 }
 
 static void windows(struct sampler *s)
