@@ -126,6 +126,22 @@ def test_the_daemons_manuals_have_what_their_help_has(folder, name):
     assert settings == re.findall(r'^\.BI "([a-z_]+) = "', manual(f"{name}.conf.5"), re.M)
 
 
+@pytest.mark.parametrize("folder, name, more", [("daemon", "numaprobed", "--keep-days"), ("fleet", "numaprobe-fleetd", "--every")])
+def test_of_a_daemons_option_given_twice_the_last_applies(folder, name, more):
+    """Unit files and wrappers append overrides."""
+    done = subprocess.run([build_dir() / folder / name, "--config=/dev/null", f"{more}=60", f"{more}=70", "--print-config"],
+                          capture_output=True, text=True, timeout=PATIENCE)
+    setting = more[2:].replace("-", "_")
+    assert done.returncode == 0 and f"\n{setting} = 70\n" in done.stdout and f"{setting} = 60" not in done.stdout, done
+    assert "If an option is given more than once, the last value applies" in manual(f"{name}.8").replace("\n", " ")
+
+
+def test_of_a_benchs_option_given_twice_the_last_applies():
+    done = subprocess.run([build_dir() / "bench" / "numa_bench", "--np=1", "--quick", "--size=1G", "--size=32K", "--csv"],
+                          capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0 and "32768" in done.stdout and "1073741824" not in done.stdout, done
+
+
 def test_unreachable_exits_3_and_says_what_was_tried():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
