@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "client/commands.h"
 #include "client/http.h"
 #include "client/print.h"
@@ -25,22 +26,48 @@ static void availability_query(struct buf *path, const struct param_table *t, co
     }
 }
 
-static void add_rows(struct grid *g, const struct json *list, const char *weight)
+// A readable size where it is of bytes ("2.46T"), else the number.
+static void measured_cell(struct grid *g, const struct json *blocker, const char *name,
+                          bool readable)
+{
+    char size[24];
+    double value = json_get_number(blocker, name, 0);
+    bool bytes = strcmp(json_get_text(blocker, "unit", ""), "bytes") == 0;
+    str_rough_size(value, size, sizeof size);
+    if (bytes && readable)
+        grid_cell(g, "%s", size);
+    else
+        grid_cell(g, "%.15g", value);
+}
+
+static void add_rows(struct grid *g, const struct json *list, const char *weight, bool readable)
 {
     for (const struct json *b = json_first(list); b; b = json_next(b)) {
         grid_cell(g, "%s", weight);
         grid_cell(g, "%s", json_get_text(b, "kind", ""));
-        grid_cell(g, "%.10g", json_get_number(b, "measured", 0));
-        grid_cell(g, "%.10g", json_get_number(b, "limit", 0));
+        measured_cell(g, b, "measured", readable);
+        measured_cell(g, b, "limit", readable);
         grid_cell(g, "%s", json_get_text(b, "unit", ""));
         grid_cell(g, "%s", json_get_text(b, "text", ""));
     }
 }
 
+static bool lacks_memory(const struct json *blockers)
+{
+    static const char *const kinds[] = {"memory", "cgroup_memory", "reserved_pages"};
+    for (const struct json *b = json_first(blockers); b; b = json_next(b))
+        for (size_t i = 0; i < COUNT_OF(kinds); i++)
+            if (strcmp(json_get_text(b, "kind", ""), kinds[i]) == 0)
+                return true;
+    return false;
+}
+
 static void print_answer(const struct json *answer, bool available)
 {
     int64_t retry_s = json_get_i64(answer, "retry_after_s", 0);
-    if (!available && retry_s > 0)
+    if (!available && lacks_memory(json_get(answer, "blockers")))
+        puts("A run would be refused: the node has too little free memory.");
+    else if (!available && retry_s > 0)
         printf("The node is busy. Try again in %lld s.\n", (long long)retry_s);
     else if (!available)
         puts("A run would be refused.");
@@ -82,8 +109,8 @@ int cmd_availability(struct cli *c, const struct invocation *i, struct err *err)
     }
     struct grid g CLEANUP(grid_fini);
     grid_init(&g, columns, COUNT_OF(columns));
-    add_rows(&g, json_get(answer, "blockers"), "refuses");
-    add_rows(&g, json_get(answer, "warnings"), "noted");
+    add_rows(&g, json_get(answer, "blockers"), "refuses", c->output == OUTPUT_TABLE);
+    add_rows(&g, json_get(answer, "warnings"), "noted", c->output == OUTPUT_TABLE);
     if (c->output == OUTPUT_TABLE)
         print_answer(answer, available);
     if (c->output == OUTPUT_TABLE)

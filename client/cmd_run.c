@@ -52,10 +52,15 @@ static const struct param flag_params[] = {
 };
 const struct param_table run_options = {flag_params, COUNT_OF(flag_params)};
 
-// Nothing that waiting or a setting of the daemon changes.
+// No setting of the daemon lets such a run start, and the text states what would.
 static bool never_passes(const struct json *blocker)
 {
-    return strcmp(json_get_text(blocker, "kind", ""), "topology_not_live") == 0;
+    static const char *const kinds[] = {"topology_not_live", "memory", "cgroup_memory",
+                                        "reserved_pages"};
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (strcmp(json_get_text(blocker, "kind", ""), kinds[i]) == 0)
+            return true;
+    return false;
 }
 
 // One blocker is the error itself; several are a line each, and counted.
@@ -275,6 +280,10 @@ static int cmd_run_finish(const struct cli *c, const struct json *run, struct er
         if (json_get_i64(run, "cells", 0) > 0 && result_print_run(c, run, false, err) < 0)
             return -1; // what its time limit left
         const struct json *error = json_get(run, "error");
+        if (!json_text(json_get(run, "started"))) // then nothing was printed
+            return err_set(err, ERR_CONFLICT, json_get_text(error, "member", ""),
+                           "run %lld %s: %.220s", (long long)id, json_get_text(run, "state", "?"),
+                           json_get_text(error, "text", "no reason given"));
         return err_set(err, ERR_CONFLICT, json_get_text(error, "member", ""),
                        "run %lld %s: %.180s (numaprobe log %lld shows what was printed)",
                        (long long)id, json_get_text(run, "state", "?"),

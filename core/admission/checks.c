@@ -137,12 +137,14 @@ static void checks_check_node(struct judge *j, const struct topo_node *of)
         return;
     double want = (double)ours + (double)shared + (double)n_loaders * (double)p->bytes_per_loader;
     double limit = (double)available * ADMISSION_MEMORY_SHARE;
+    char each[40] = ""; // of benchmarks whose memory is on targets a rank has none of its own
+    if (p->bytes_per_rank && !p->reserved_page_bytes)
+        snprintf(each, sizeof each, " of up to %lld MiB", mib((double)p->bytes_per_rank));
     if (want > limit)
         found(j, ADMIT_MEMORY, want, limit,
-              "%d ranks of up to %lld MiB%s%s need %lld MiB on node %d; %lld MiB may be taken (%d "
-              "%% of "
-              "what is available). Use a smaller size, fewer ranks or another node",
-              n, mib((double)p->bytes_per_rank), shared ? " and the arrays measured there" : "",
+              "%d rank%s%s%s%s need %lld MiB on node %d; %lld MiB may be taken (%d %% of what is "
+              "available). Use a smaller size, fewer ranks or another node",
+              n, str_plural(n), each, shared ? " and the arrays measured there" : "",
               n_loaders ? " and those that make the load" : "", mib(want), node, mib(limit),
               (int)(ADMISSION_MEMORY_SHARE * 100));
 }

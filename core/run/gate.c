@@ -143,13 +143,15 @@ static int check_time(const struct plan *p, struct err *err)
 {
     double unused = estimate_free_s((double)p->timeout_s, p->n_ranks);
     int digits = p->estimate_s < 10;
+    char kept[16];
     if (p->estimate_s + unused <= (double)p->timeout_s)
         return 0;
+    snprintf(kept, sizeof kept, unused < 10 ? "%.2g" : "%.0f", unused);
     return err_set(err, ERR_INVALID, "timeout_s",
-                   "is %" PRId64 " s, but the run takes about %.*f s, and %.2g s of the limit are "
+                   "is %" PRId64 " s, but the run takes about %.*f s, and %s s of the limit are "
                    "kept for starting and ending it: raise it, give a budget, or measure less "
                    "(quick, fewer ranks, sizes or targets)",
-                   p->timeout_s, digits, digits ? p->estimate_s : ceil(p->estimate_s), unused);
+                   p->timeout_s, digits, digits ? p->estimate_s : ceil(p->estimate_s), kept);
 }
 
 static int gate_estimate(const struct spec *s, struct plan *p, struct workload *w, struct err *err)

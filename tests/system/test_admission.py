@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -212,6 +213,14 @@ def test_command_line(make_daemon):
     run = numaprobe(daemon, "run", "--size=1-4")
     assert run.returncode == 6 and "is blocked: runs may start at" in run.stderr
     assert "--wait-for-node=10m waits" in run.stderr and "admission = warn" in run.stderr
+
+    # No setting lets a run start that has too little memory, and its sizes can be read.
+    short = numaprobe(make_daemon({**fake_bench_env(), "NUMAPROBED_ADMISSION": "warn"}, FREE), "run", "matrix", "--size=2T", "--quick", "--dry-run")
+    assert short.returncode == 6 and "is blocked: " in short.stderr and " need " in short.stderr, short
+    assert "of up to 0 MiB" not in short.stderr and "admission = warn" not in short.stderr, short
+    avail = numaprobe(daemon, "availability", "matrix", "--size=2T")
+    assert avail.returncode == 6 and "too little free memory" in avail.stdout and "Try again" not in avail.stdout, avail
+    assert re.search(r"^refuses +memory +[0-9.]+T ", avail.stdout, re.M), avail.stdout
 
     def waited():
         """A command that on a busy machine is late by 10 s sees nothing of the waiting."""

@@ -417,6 +417,8 @@ static void test_targets(void)
     judge(l);
     CHECK(l->a.n == 1 && l->a.list[0].kind == ADMIT_MEMORY &&
               strstr(l->a.list[0].text, "3968 MiB on node 0") &&
+              strstr(l->a.list[0].text, " and the arrays measured there need ") &&
+              !strstr(l->a.list[0].text, "of up to") &&
               admission_plan_bytes(&plan) > 2 * plan.bytes_per_target,
           "at once, whole and half: %s", l->a.list[0].text);
     plan = kept;
