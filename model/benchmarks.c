@@ -519,7 +519,9 @@ static const struct param common_params[] = {
      .kind = PARAM_BOOL,
      .offset = AT(oversubscribe),
      .def = "false",
-     .help = "Allow several ranks on one CPU."},
+     .help =
+         "Allow several ranks on one CPU, which take turns: cpus may list a CPU again, and ranks "
+         "may be more per node than it has cores."},
     {.name = "launcher",
      .effort = true,
      .kind = PARAM_ENUM,

@@ -67,6 +67,11 @@ int shape_check_pairs(const struct spec *s, int ranks, int targets, struct err *
     if (s->benchmark != BENCHMARK_MATRIX || !s->pairs_most || s->pairs_most >= least ||
         s->pairs_most >= all)
         return 0;
+    if (all <= least)
+        return err_set(err, ERR_INVALID, "pairs_most",
+                       "must be 0, because there are %" PRId64 " pairs of a rank and a target in "
+                       "all, too few to leave some out; got %" PRId64,
+                       all, s->pairs_most);
     return err_set(err, ERR_INVALID, "pairs_most",
                    "must be 0 (all %" PRId64 "), or %" PRId64 " at least, as many as there are "
                    "ranks and targets; got %" PRId64,

@@ -190,12 +190,27 @@ static int check_ranks(const struct spec *s, struct err *err)
     return 0;
 }
 
+int spec_cpus(const struct spec *s, int **ids, int *n, struct err *err)
+{
+    CLEANUP_MEM int *got = NULL;
+    if (str_to_ids(s->cpus, true, SPEC_RANKS_MAX, "cpus", &got, n, err) < 0)
+        return -1;
+    for (int i = 0; i < *n && !s->oversubscribe; i++)
+        for (int k = 0; k < i; k++)
+            if (got[k] == got[i])
+                return err_set(err, ERR_INVALID, "cpus",
+                               "lists CPU %d twice: several ranks on one CPU take turns, and need "
+                               "oversubscribe",
+                               got[i]);
+    *ids = steal_ptr(&got);
+    return 0;
+}
+
 static int check_placement(const struct spec *s, struct err *err)
 {
     CLEANUP_MEM int *ids = NULL;
     int n = 0;
-    if (*s->cpus &&
-        str_to_ids(s->cpus, s->oversubscribe, SPEC_RANKS_MAX, "cpus", &ids, &n, err) < 0)
+    if (*s->cpus && spec_cpus(s, &ids, &n, err) < 0)
         return -1;
     if (!*s->cpus && check_ranks(s, err) < 0)
         return -1;

@@ -241,6 +241,8 @@ int spec_difference(const struct spec *a, const struct spec *b, struct spec_diff
 int spec_from_json(struct spec *s, const struct json *object, const char *const *ignore,
                    struct err *err);
 void spec_write_json(const struct spec *s, struct jsonw *w, const char *key);
+// The CPUs of cpus, each once unless the ranks may share one. ERR_INVALID on "cpus". free(*ids)
+int spec_cpus(const struct spec *s, int **ids, int *n, struct err *err);
 // What the tables cannot say: lists parse, sizes hold at least one link, stride is a multiple of 8…
 int spec_check(const struct spec *s, struct err *err);
 // Of a new run besides: its note has no control characters. Stored runs may. ERR_INVALID ("note").

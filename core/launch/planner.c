@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "model/shape.h"
 #include "model/spec_values.h"
+#include "model/stream_team.h"
 #include "model/target.h"
 #include "model/workload.h"
 
@@ -117,13 +118,25 @@ static void mark_strongest(const struct topology *t, const struct topo_cpu **gro
 
 static int refuse_few(const struct spec *s, int64_t want, int node, int there, struct err *err)
 {
-    const char *what = s->hyperthreads ? "CPUs" : "cores";
-    if (node < 0)
-        return err_set(err, ERR_INVALID, "ranks",
-                       "is %lld per node, but the CPUs of no node have %d %s for ranks",
-                       (long long)want, there, what);
-    return err_set(err, ERR_INVALID, "ranks", "is %lld per node, but node %d has %d %s for ranks",
-                   (long long)want, node, there, what);
+    char where[24] = "the CPUs of no node have";
+    const char *what = s->hyperthreads ? "CPU" : "core";
+    if (node >= 0)
+        snprintf(where, sizeof where, "node %d has", node);
+    return err_set(
+        err, ERR_INVALID, "ranks",
+        "is %lld per node, but %s %d %s%s for ranks: request %d at most, or oversubscribe: "
+        "then ranks take turns on a CPU",
+        (long long)want, where, there, what, str_plural(there), there);
+}
+
+// More ranks than a group has CPUs: neighbours take turns on one.
+static int share_cpus(struct plan *p, const struct topo_cpu **group, int n, int64_t ranks,
+                      struct err *err)
+{
+    for (int64_t k = 0; k < ranks; k++)
+        if (planner_add_rank(p, group[k * n / ranks], err) < 0)
+            return -1;
+    return n;
 }
 
 // One core is the first of its group, where that measures alone: by the same rule as one of a node.
@@ -143,7 +156,8 @@ static int choose_group(struct plan *p, const struct spec *s, const struct topol
     while (size < n && list[size]->node == list[0]->node &&
            (which != ONE_PER_LLC || list[size]->l3 == list[0]->l3))
         size++;
-    if (which == PER_NODE && size < most)
+    bool few = which == PER_NODE && size < most;
+    if (few && !s->oversubscribe)
         return refuse_few(s, most, list[0]->node, size, err);
     CLEANUP_MEM bool *taken = calloc((size_t)size, sizeof *taken);
     if (!taken)
@@ -151,6 +165,8 @@ static int choose_group(struct plan *p, const struct spec *s, const struct topol
     bool all = which == ALL_CORES || most >= size;
     if (all && benchmarks[s->benchmark].first_measures)
         put_first(list, strongest_left(t, list, size, taken));
+    if (few)
+        return share_cpus(p, list, size, most, err);
     if (!all)
         mark_strongest(t, list, size, most, taken);
     for (int i = 0; i < size; i++)
@@ -201,7 +217,7 @@ static int take_listed(struct plan *p, const struct spec *s, const struct topolo
 {
     CLEANUP_MEM int *ids = NULL;
     int n;
-    if (str_to_ids(s->cpus, s->oversubscribe, SPEC_RANKS_MAX, "cpus", &ids, &n, err) < 0)
+    if (spec_cpus(s, &ids, &n, err) < 0)
         return -1;
     for (int i = 0; i < n; i++) {
         const struct topo_cpu *cpu = topology_cpu(t, ids[i]);
@@ -435,18 +451,20 @@ struct sharing {
 static void count_sharing(struct sharing *s, const struct topo_cpu *const *cpus, int n)
 {
     for (int i = 0; i < n; i++) {
-        int mates = 0;
-        for (int j = 0; j < i; j++)
+        int mates = 0, near = 0; // behind the same cache, and of those on the same core
+        for (int j = 0; j < i; j++) {
+            bool behind = cpus[i]->l3 >= 0 && cpus[i]->l3 == cpus[j]->l3;
+            mates += behind;
+            near += behind && cpus[i]->core == cpus[j]->core;
             if (cpus[i] == cpus[j]) {
                 if (!s->cpu_pairs++)
                     s->cpu_first[0] = j, s->cpu_first[1] = i;
             } else if (cpus[i]->core == cpus[j]->core) {
                 if (!s->core_pairs++)
                     s->core_first[0] = j, s->core_first[1] = i;
-            } else if (cpus[i]->l3 >= 0 && cpus[i]->l3 == cpus[j]->l3) {
-                mates++;
             }
-        if (mates + 1 > s->most_on_cache)
+        }
+        if (mates > near && mates + 1 > s->most_on_cache)
             s->most_on_cache = mates + 1;
     }
 }
@@ -454,7 +472,8 @@ static void count_sharing(struct sharing *s, const struct topo_cpu *const *cpus,
 static void others(int pairs, char *out, size_t room)
 {
     if (pairs > 1)
-        snprintf(out, room, ", and so do %d other pair%s", pairs - 1, pairs == 2 ? "" : "s");
+        snprintf(out, room, ", and so do%s %d other pair%s", pairs == 2 ? "es" : "", pairs - 1,
+                 str_plural(pairs - 1));
     else
         *out = '\0';
 }
@@ -770,17 +789,35 @@ static bool planner_mark_loaders(struct plan *p)
 static int needs_ranks(struct plan *p, const struct spec *s, struct err *err)
 {
     const struct benchmark *b = &benchmarks[s->benchmark];
+    const char *member = *s->cpus ? "cpus" : "ranks";
     if (p->n_ranks < b->least_ranks)
-        return err_set(err, ERR_INVALID, "ranks", "%s needs two ranks at least, the plan has one",
+        return err_set(err, ERR_INVALID, member, "%s needs two ranks at least, the plan has one",
                        b->name);
     if (shape_check_ranks(s, p->n_ranks, err) < 0)
         return -1;
     if (!b->loads_by_ranks || planner_mark_loaders(p))
         return 0;
     return err_set(
-        err, ERR_INVALID, "ranks",
+        err, ERR_INVALID, member,
         "no rank is left to generate load: each of the %d is the first of its node, which chases",
         p->n_ranks);
+}
+
+// What the ranks would refuse after their start.
+static int check_limits(const struct plan *p, const struct spec *s, const struct topology *t,
+                        struct err *err)
+{
+    if (spec_param(s, "stride") && s->stride && (int64_t)s->stride < t->line_bytes)
+        return err_set(err, ERR_INVALID, "stride",
+                       "must be 0 or at least the cache line of %d bytes, because several links "
+                       "would share one; got %llu",
+                       t->line_bytes, (unsigned long long)s->stride);
+    if (s->benchmark != BENCHMARK_ATOMICS) // of bandwidth the working sets follow from it
+        return 0;
+    CLEANUP_MEM int *counts = calloc(SPEC_RANKS_MAX, sizeof *counts);
+    if (!counts)
+        return err_set(err, ERR_NO_MEMORY, "threads", "no memory for %d ranks", p->n_ranks);
+    return stream_thread_counts(s, p->n_ranks, counts, err) < 0 ? -1 : 0;
 }
 
 int plan_make(struct plan *p, const struct spec *s, const struct topology *t, struct err *err)
@@ -789,8 +826,8 @@ int plan_make(struct plan *p, const struct spec *s, const struct topology *t, st
     if (!made.ranks)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a plan");
     if (choose_ranks(&made, s, t, err) < 0 || needs_ranks(&made, s, err) < 0 ||
-        place(&made, s, t, err) < 0 || first_touch_everywhere(&made, s) < 0 ||
-        planner_find_targets(&made, s, t, err) < 0 ||
+        check_limits(&made, s, t, err) < 0 || place(&made, s, t, err) < 0 ||
+        first_touch_everywhere(&made, s) < 0 || planner_find_targets(&made, s, t, err) < 0 ||
         shape_check_pairs(s, made.n_ranks, made.n_targets, err) < 0 ||
         planner_check_home(&made, s, err) < 0 || find_load_cpus(&made, s, t, err) < 0 ||
         note_sharing(&made, t, err) < 0)

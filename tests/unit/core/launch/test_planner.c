@@ -197,6 +197,72 @@ static void expect_ranks(const struct topology *t, const char *request, int want
           p.n_ranks, err.text);
 }
 
+// Neighbours share a CPU, and each CPU has as many ranks as the others, or one more.
+static void shared_cpus(void)
+{
+    struct topology t CLEANUP(topology_fini) =
+        synthetic("pack:2 [numa(memory=8589934592)] l3:1(size=16777216) core:2 pu:1");
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct err err = {0};
+    static const int want[] = {0, 0, 1, 2, 2, 3};
+    CHECK(make(&p, &t, "{\"benchmark\":\"c2c\",\"ranks\":3,\"oversubscribe\":true}", &err) == 0,
+          "%s", err.text);
+    CHECK_INT(p.n_ranks, 6, "three per node");
+    for (int i = 0; i < p.n_ranks && i < 6; i++)
+        CHECK_INT(p.ranks[i].cpu, want[i], "the CPU of rank %d", i);
+    CHECK(p.n_notes && strstr(p.notes[0], "share CPU 0, and so does 1 other pair: they take turns"),
+          "%s", p.n_notes ? p.notes[0] : "");
+    expect_ranks(&t, "{\"benchmark\":\"latency\",\"ranks\":2,\"oversubscribe\":true}", 4);
+    refuse(&t, "{\"benchmark\":\"c2c\",\"ranks\":3}", "ranks",
+           "is 3 per node, but node 0 has 2 cores for ranks: request 2 at most, or oversubscribe");
+    refuse(&t, "{\"benchmark\":\"c2c\",\"cpus\":\"1,0,1\"}", "cpus",
+           "lists CPU 1 twice: several ranks on one CPU take turns, and need oversubscribe");
+    refuse(&t, "{\"benchmark\":\"c2c\",\"cpus\":\"1\"}", "cpus", "needs two ranks at least");
+}
+
+static bool has_plan_note(const struct topology *t, const char *request, const char *text)
+{
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct err err = {0};
+    bool found = false;
+    CHECK(make(&p, t, request, &err) == 0, "%s: %s", request, err.text);
+    for (int i = 0; i < p.n_notes; i++)
+        found |= strstr(p.notes[i], text) != NULL;
+    return found;
+}
+
+// Ranks on one core or CPU share its last-level cache too, in whatever order they are listed.
+static void shared_caches(void)
+{
+    static const char up_to[] = "up to 3 ranks share one last-level cache";
+    struct topology t CLEANUP(topology_fini) = synthetic("node:1 l3:1(size=16777216) core:2 pu:2");
+    CHECK(has_plan_note(&t, "{\"benchmark\":\"latency\",\"cpus\":\"0,2,2\",\"oversubscribe\":true}",
+                        up_to),
+          "the last two on one CPU");
+    CHECK(has_plan_note(&t, "{\"benchmark\":\"latency\",\"cpus\":\"0,0,2\",\"oversubscribe\":true}",
+                        up_to),
+          "the first two on one CPU");
+    CHECK(has_plan_note(&t, "{\"benchmark\":\"latency\",\"hyperthreads\":true}", "up to 4 ranks"),
+          "both threads of both cores");
+    CHECK(!has_plan_note(&t, "{\"benchmark\":\"latency\",\"cpus\":\"0,1\"}", "last-level cache"),
+          "one core alone");
+}
+
+// What the ranks would refuse is refused by the plan.
+static void limits_of_ranks(void)
+{
+    struct topology t CLEANUP(topology_fini) = synthetic("node:1 l3:1(size=16777216) core:2 pu:1");
+    t.line_bytes = 64;
+    refuse(&t, "{\"benchmark\":\"atomics\",\"threads\":\"1,5\"}", "threads",
+           "has 5, but the run has 2 ranks");
+    refuse(&t, "{\"benchmark\":\"latency\",\"stride\":32}", "stride",
+           "must be 0 or at least the cache line of 64 bytes");
+    refuse(&t, "{\"benchmark\":\"matrix\",\"stride\":8}", "stride", "got 8");
+    refuse(&t, "{\"benchmark\":\"matrix\",\"ranks\":2,\"pairs_most\":1}", "pairs_most",
+           "must be 0, because there are 2 pairs of a rank and a target in all");
+    expect_ranks(&t, "{\"benchmark\":\"latency\",\"stride\":64}", 2);
+}
+
 // Benchmarks of all pairs have a cell a pair; the others take the most ranks there may be. A list
 // names a node for each of them.
 static void many_ranks(void)
@@ -480,10 +546,10 @@ int main(void)
     refuse(&t, "{\"benchmark\":\"pagefault\",\"cost\":\"migrate\",\"targets\":\"1\"}", "cost",
            "needs two nodes with memory");
     refuse(&t, "{\"benchmark\":\"matrix\",\"targets\":\"7\"}", "targets", "not there");
-    refuse(&t, "{\"benchmark\":\"c2c\",\"cpus\":\"3\"}", "ranks", "two ranks");
-    refuse(&t, "{\"benchmark\":\"atomics\",\"cpus\":\"3\"}", "ranks", "two ranks");
+    refuse(&t, "{\"benchmark\":\"c2c\",\"cpus\":\"3\"}", "cpus", "two ranks");
+    refuse(&t, "{\"benchmark\":\"atomics\",\"cpus\":\"3\"}", "cpus", "two ranks");
     expect(&t, "{\"benchmark\":\"atomics\",\"ranks\":1}", "6/0 14/1 targets  load  MiB 0 0");
-    refuse(&t, "{\"benchmark\":\"loaded\",\"cpus\":\"3\"}", "ranks", "two ranks");
+    refuse(&t, "{\"benchmark\":\"loaded\",\"cpus\":\"3\"}", "cpus", "two ranks");
     refuse(&t, "{\"benchmark\":\"loaded\",\"ranks\":\"one-per-numa\"}", "ranks", "no rank is left");
     refuse(&t, "{\"benchmark\":\"latency\",\"load\":\"read\"}", "load", "every core");
     refuse(&t, "{\"benchmark\":\"latency\",\"cpus\":\"0\",\"load\":\"read\",\"load_cpus\":\"0\"}",
@@ -497,5 +563,8 @@ int main(void)
     many_loaders();
     large_machines();
     many_ranks();
+    shared_cpus();
+    shared_caches();
+    limits_of_ranks();
     return tap_done();
 }
