@@ -228,6 +228,28 @@ static void variant(void)
     CHECK_STR(buf_text(&some), "pages=4k cpus=0,1", "what is asked for does");
 }
 
+// The kernel that quick chooses is none of a copy's.
+static void variant_of_copies(void)
+{
+    static const char *const requests[] = {
+        "{\"benchmark\":\"bandwidth\",\"sweep\":\"memcpy\"}",
+        "{\"benchmark\":\"bandwidth\",\"sweep\":\"memcpy\",\"quick\":true}",
+        "{\"benchmark\":\"bandwidth\",\"sweep\":\"memcpy\",\"quick\":true,\"kernel\":\"triad\"}",
+        "{\"benchmark\":\"bandwidth\",\"sweep\":\"memcpy\",\"quick\":true,\"kernel\":\"add\"}"};
+    for (int i = 0; i < 4; i++) {
+        CLEANUP_JSON struct json *object = json_parse(requests[i], strlen(requests[i]), NULL);
+        CLEANUP_BUF struct buf of = BUF_INIT;
+        struct spec s;
+        struct err err = {0};
+        int got = spec_from_json(&s, object, NULL, &err);
+        CHECK_INT(got, i < 3 ? 0 : -1, "%s: %s", requests[i], err.text);
+        if (got == 0)
+            spec_variant(&s, &of);
+        CHECK_STR(got < 0 ? err.member : buf_text(&of), got < 0 ? "kernel" : "sweep=memcpy", "%s",
+                  requests[i]);
+    }
+}
+
 static void difference(void)
 {
     struct spec a, b;
@@ -283,6 +305,7 @@ int main(void)
 {
     page_rounding();
     variant();
+    variant_of_copies();
     difference();
     every_benchmark();
     accepts();
