@@ -478,28 +478,49 @@ static void others(int pairs, char *out, size_t room)
         *out = '\0';
 }
 
+// Whether ranks fill their caches at the same time: not where one measures after the other, or
+// where what they share is a line or a message.
+static bool fill_at_once(const struct spec *s)
+{
+    switch (s->benchmark) {
+    case BENCHMARK_MATRIX:
+    case BENCHMARK_HIERARCHY:
+    case BENCHMARK_PINGPONG:
+    case BENCHMARK_C2C:
+    case BENCHMARK_ATOMICS:
+        return false;
+    case BENCHMARK_LATENCY:
+        return s->mode != MODE_SERIAL;
+    default:
+        return true;
+    }
+}
+
 // Numbers of ranks that share something are numbers of that situation.
-static int note_sharing(struct plan *p, const struct topology *t, struct err *err)
+static int note_sharing(struct plan *p, const struct spec *s, const struct topology *t,
+                        struct err *err)
 {
     CLEANUP_MEM const struct topo_cpu **cpus = calloc((size_t)p->n_ranks + 1, sizeof *cpus);
     if (!cpus)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a plan");
     for (int i = 0; i < p->n_ranks; i++)
         cpus[i] = topology_cpu(t, p->ranks[i].cpu);
-    struct sharing s = {0};
-    count_sharing(&s, cpus, p->n_ranks);
+    struct sharing all = {0};
+    count_sharing(&all, cpus, p->n_ranks);
     char more[48];
-    others(s.cpu_pairs, more, sizeof more);
-    if (s.cpu_pairs)
-        note(p, "ranks %d and %d share CPU %d%s: they take turns", s.cpu_first[0], s.cpu_first[1],
-             cpus[s.cpu_first[0]]->os, more);
-    others(s.core_pairs, more, sizeof more);
-    if (s.core_pairs)
-        note(p, "ranks %d and %d share a core (CPUs %d and %d)%s", s.core_first[0], s.core_first[1],
-             cpus[s.core_first[0]]->os, cpus[s.core_first[1]]->os, more);
-    if (s.most_on_cache > 1)
-        note(p, "up to %d ranks share one last-level cache: at once, each has only a part of it",
-             s.most_on_cache);
+    others(all.cpu_pairs, more, sizeof more);
+    if (all.cpu_pairs)
+        note(p, "ranks %d and %d share CPU %d%s: they take turns", all.cpu_first[0],
+             all.cpu_first[1], cpus[all.cpu_first[0]]->os, more);
+    others(all.core_pairs, more, sizeof more);
+    if (all.core_pairs)
+        note(p, "ranks %d and %d share a core (CPUs %d and %d)%s", all.core_first[0],
+             all.core_first[1], cpus[all.core_first[0]]->os, cpus[all.core_first[1]]->os, more);
+    if (all.most_on_cache > 1 && fill_at_once(s))
+        note(p,
+             "up to %d ranks share one last-level cache: each has only a part of it while all "
+             "measure",
+             all.most_on_cache);
     return 0;
 }
 
@@ -830,7 +851,7 @@ int plan_make(struct plan *p, const struct spec *s, const struct topology *t, st
         first_touch_everywhere(&made, s) < 0 || planner_find_targets(&made, s, t, err) < 0 ||
         shape_check_pairs(s, made.n_ranks, made.n_targets, err) < 0 ||
         planner_check_home(&made, s, err) < 0 || find_load_cpus(&made, s, t, err) < 0 ||
-        note_sharing(&made, t, err) < 0)
+        note_sharing(&made, s, t, err) < 0)
         return -1;
     note_kinds(&made, t);
     planner_take_found(&made, s, t);

@@ -246,6 +246,10 @@ static void shared_caches(void)
           "both threads of both cores");
     CHECK(!has_plan_note(&t, "{\"benchmark\":\"latency\",\"cpus\":\"0,1\"}", "last-level cache"),
           "one core alone");
+    CHECK(!has_plan_note(&t, "{\"benchmark\":\"matrix\",\"ranks\":2}", "last-level cache") &&
+              !has_plan_note(&t, "{\"benchmark\":\"latency\",\"mode\":\"serial\"}",
+                             "last-level cache"),
+          "one rank after the other");
 }
 
 // What the ranks would refuse is refused by the plan.
