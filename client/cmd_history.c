@@ -318,8 +318,10 @@ static int unknown_metric(const struct cli *c, const char *metric, struct err *e
             return -1; // it is known: of other nodes
         suggest_consider(&near, json_get_text(s, "metric", ""));
     }
-    return err_set(err, err->code, "", "unknown metric \"%.60s\"%s (see numaprobe history)", metric,
-                   suggest_text(&near, "", text, sizeof text));
+    return err_set(err, err->code, "", "%s \"%.60s\"%s (see numaprobe history)",
+                   err->code == ERR_NOT_FOUND ? "no run of the node has the metric"
+                                              : "unknown metric",
+                   metric, suggest_text(&near, "", text, sizeof text));
 }
 
 static void warn_pending(const struct json *answer, bool of_metric)

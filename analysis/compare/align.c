@@ -383,12 +383,12 @@ static void check_layout(struct refusal *r, const struct rank_map *m, const stru
     int common = m->n_a + m->n_b - m->unmatched;
     if (team && m->places && (m->unmatched || m->moved))
         refuse(r, "ranks",
-               "the rank layout differs, and ranks work together here: A has %d ranks, B has %d, "
+               "the rank layout differs, and ranks work together here: A has %d rank%s, B has %d, "
                "%d at the same places",
-               m->n_a, m->n_b, common / 2 - m->moved);
+               m->n_a, str_plural(m->n_a), m->n_b, common / 2 - m->moved);
     else if (m->unmatched)
-        compare_note(r->c, "the rank layout differs: A has %d ranks, B has %d, %d are in both%s",
-                     m->n_a, m->n_b, common / 2,
+        compare_note(r->c, "the rank layout differs: A has %d rank%s, B has %d, %d %s in both%s",
+                     m->n_a, str_plural(m->n_a), m->n_b, common / 2, common / 2 == 1 ? "is" : "are",
                      together ? "; what the others do is part of what concurrent measures" : "");
 }
 

@@ -52,6 +52,31 @@ static bool one_mode_each(const struct run_side *a, const struct run_side *b)
            (stored_run_matrix(&a->stored, "concurrent") && stored_run_matrix(&b->stored, "serial"));
 }
 
+// "latency, bandwidth"; of many the first.
+static void list_matrices(const struct run_side *s, char *out, size_t room)
+{
+    enum { NAMED = 3 };
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; i < s->stored.n && i < NAMED && used < room; i++)
+        used += (size_t)snprintf(out + used, room - used, "%s%s", i ? ", " : "",
+                                 s->stored.list[i].name);
+    if (s->stored.n > NAMED && used < room)
+        snprintf(out + used, room - used, " and %d more", s->stored.n - NAMED);
+}
+
+static int refuse_matrices(const char *name, const struct run_side *a, const struct run_side *b,
+                           struct err *err)
+{
+    char of_a[80], of_b[80];
+    list_matrices(a, of_a, sizeof of_a);
+    list_matrices(b, of_b, sizeof of_b);
+    return err_set(err, name ? ERR_INVALID : ERR_CONFLICT, name ? "matrix" : "target",
+                   "the two runs have no matrix%s%s in common: run %lld has %s; run %lld has %s",
+                   name ? " " : "", name ? name : "", (long long)a->stored.run.id, of_a,
+                   (long long)b->stored.run.id, of_b);
+}
+
 // The matrix requested, or the first that both have.
 static int choose_matrix(const char *name, const struct run_side *a, const struct run_side *b,
                          const struct matrix **ma, struct err *err)
@@ -70,8 +95,7 @@ static int choose_matrix(const char *name, const struct run_side *a, const struc
                        (long long)a->stored.run.id, benchmarks[a->stored.run.spec.benchmark].name,
                        (long long)b->stored.run.id, benchmarks[b->stored.run.spec.benchmark].name,
                        name ? " " : "", name ? name : "");
-    return err_set(err, name ? ERR_INVALID : ERR_CONFLICT, name ? "matrix" : "target",
-                   "the two runs have no matrix%s%s in common", name ? " " : "", name ? name : "");
+    return refuse_matrices(name, a, b, err);
 }
 
 // All matrices that hold times. Those that cannot be converted are no matter unless they are the

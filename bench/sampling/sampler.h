@@ -94,6 +94,7 @@ void cell_sum_fini(struct cell_sum *sum);
 bool cell_sum_any(const struct cell_sum *sum); // false: the cell was never visited
 // Fills `c` whole: overlap is the share of the kept samples' time inside `together` (NaN if the
 // cell was always alone). With fewer clean samples than min_samples the cell is not converged,
-// without any the least disturbed sample stands in, and counts as disturbed too. ERR_INTERNAL: it was never visited.
+// without any the least disturbed sample stands in, and counts as disturbed too. ERR_INTERNAL: it
+// was never visited.
 int cell_sum_up(const struct cell_sum *sum, const struct spec *p, struct cell *c,
                 struct evidence *evidence, struct err *err);

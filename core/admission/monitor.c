@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/str.h"
 #include "core/admission/checks.h"
 #include "core/os/host_lock.h"
 
@@ -309,7 +310,8 @@ static bool tasks_wait(const struct monitor *a, const struct group_readings *now
     *b = (struct blocker){
         .kind = ADMIT_DISTURBING, .measured = 100, .limit = a->policy.rule[ADMIT_DISTURBING].limit};
     snprintf(b->text, sizeof b->text,
-             "%d tasks more than there are CPUs wanted to run while it ran", waiting);
+             "%d task%s more than there are CPUs wanted to run while it ran", waiting,
+             str_plural(waiting));
     return b->measured > b->limit;
 }
 

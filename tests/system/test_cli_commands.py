@@ -151,6 +151,12 @@ def test_runs_that_cannot_be_compared_are_named(url, daemon, needs_fake_bench):
     done = run("compare", concurrent, matrix, url=url)
     assert done.returncode == 1 and done.stderr.startswith(
         f"numaprobe: run {concurrent} is of latency, run {matrix} of matrix: they have no matrix in common"), done
+    both = daemon.run(size="1", cpus="0", mode="both")["id"]
+    done = run("compare", concurrent, both, "--matrix=serial", url=url)
+    assert (f"the two runs have no matrix serial in common: run {concurrent} has concurrent; "
+            f"run {both} has concurrent, serial") in done.stderr, done
+    done = run("history", "hierarchy.memory_ns", url=url)
+    assert done.returncode == 5 and 'no run of the node has the metric "hierarchy.memory_ns"' in done.stderr, done
     done = run("compare", concurrent, serial, url=url)
     assert done.stderr.startswith(f"numaprobe: run {concurrent} is concurrent"), done
     assert f"numaprobe report {concurrent} {serial}" in done.stderr and "/v1/" not in done.stderr, done

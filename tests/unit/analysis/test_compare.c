@@ -324,6 +324,10 @@ static void test_alignment(void)
     CHECK(c.n_notes == 1 && strstr(c.notes[0], "rank 0 of A is compared with rank 1 of B") != NULL,
           "and it says so");
     comparison_fini(&c);
+    there[1].cpu = 24;
+    CHECK(compare(&c, &x, &y, &defaults, NULL) == 0 && c.n_notes > 0, "one rank is elsewhere");
+    CHECK(strstr(c.notes[0], "A has 2 ranks, B has 2, 1 is in both") != NULL, "%s", c.notes[0]);
+    comparison_fini(&c);
     matrix_fini(&a);
     matrix_fini(&b);
 }
