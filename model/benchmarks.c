@@ -513,15 +513,14 @@ static const struct param common_params[] = {
      .kind = PARAM_BOOL,
      .offset = AT(hyperthreads),
      .def = "false",
-     .help = "Use every hardware thread of a core, not only its first."},
+     .help = "Use all hardware threads of a core, not only one."},
     {.name = "oversubscribe",
      .effort = true,
      .kind = PARAM_BOOL,
      .offset = AT(oversubscribe),
      .def = "false",
-     .help =
-         "Allow several ranks on one CPU, which take turns: cpus may list a CPU again, and ranks "
-         "may be more per node than it has cores."},
+     .help = "Allow several ranks on one CPU: cpus may list a CPU again, and "
+             "ranks may be above a node's cores."},
     {.name = "launcher",
      .effort = true,
      .kind = PARAM_ENUM,
