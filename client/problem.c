@@ -51,6 +51,21 @@ static void write_text(const char *text, struct buf *out)
     buf_plain(out, text);
 }
 
+// What was given without an option, where the text is a sentence about it: "run 44 is canceled: it
+// has no complete result".
+static bool is_operand(const char *member, enum err_code code)
+{
+    static const char *const operands[] = {"id", "base", "with", "page kind"};
+    if (strcmp(member, "url") == 0)
+        return true;
+    if (code != ERR_CONFLICT && code != ERR_NOT_FOUND)
+        return false;
+    for (size_t i = 0; i < COUNT_OF(operands); i++)
+        if (strcmp(member, operands[i]) == 0)
+            return true;
+    return false;
+}
+
 void problem_write(const struct err *err, struct buf *out)
 {
     char option[PARAM_OPTION_ROOM];
@@ -58,7 +73,7 @@ void problem_write(const struct err *err, struct buf *out)
     bool said = strncmp(err->text, err->member, n) == 0; // "line 3: …", "load is 3.92"
     if (n && *option_of(err->member, option) && err->code != ERR_BUSY) {
         buf_fmt(out, "--%s: ", option);
-    } else if (n && !said && strcmp(err->member, "url") != 0) {
+    } else if (n && !said && !is_operand(err->member, err->code)) {
         buf_plain(out, err->member);
         buf_str(out, ": ");
     }

@@ -155,6 +155,8 @@ def test_runs_that_cannot_be_compared_are_named(url, daemon, needs_fake_bench):
     done = run("compare", concurrent, both, "--matrix=serial", url=url)
     assert (f"the two runs have no matrix serial in common: run {concurrent} has concurrent; "
             f"run {both} has concurrent, serial") in done.stderr, done
+    done = run("report", concurrent, matrix, url=url)
+    assert done.returncode == 1 and done.stderr.startswith("numaprobe: the runs of a pair must be of one node"), done
     done = run("history", "hierarchy.memory_ns", url=url)
     assert done.returncode == 5 and 'no run of the node has the metric "hierarchy.memory_ns"' in done.stderr, done
     done = run("compare", concurrent, serial, url=url)
