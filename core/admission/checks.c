@@ -130,7 +130,10 @@ static void checks_check_node(struct judge *j, const struct topo_node *of)
     int64_t ours;
     int node = of->os, n = ranks_on(j, node, ordinary_bytes, &ours),
         n_loaders = loaders_on(j, node);
-    int64_t available = memory_node_available_bytes(j->in->root, node);
+    int64_t available = memory_node_available_bytes(j->in->root, node),
+            all = memory_node_total_bytes(j->in->root, node);
+    if (!j->in->now && all > available) // what a run of ours holds will be free again
+        available = all;
     int64_t shared = p->reserved_page_bytes ? 0 : target_bytes(j, node);
     if ((!n && !shared && !n_loaders) || available < 0 ||
         of->memory_bytes == 0) // first touch: it is elsewhere
@@ -141,12 +144,13 @@ static void checks_check_node(struct judge *j, const struct topo_node *of)
     if (p->bytes_per_rank && !p->reserved_page_bytes)
         snprintf(each, sizeof each, " of up to %lld MiB", mib((double)p->bytes_per_rank));
     if (want > limit)
-        found(j, ADMIT_MEMORY, want, limit,
-              "%d rank%s%s%s%s need %lld MiB on node %d; %lld MiB may be taken (%d %% of what is "
-              "available). Use a smaller size, fewer ranks or another node",
-              n, str_plural(n), each, shared ? " and the arrays measured there" : "",
-              n_loaders ? " and those that make the load" : "", mib(want), node, mib(limit),
-              (int)(ADMISSION_MEMORY_SHARE * 100));
+        found(
+            j, ADMIT_MEMORY, want, limit,
+            "%d rank%s%s%s%s need %lld MiB on node %d; %lld MiB may be taken (%d %% of %s). Use a "
+            "smaller size, fewer ranks or another node",
+            n, str_plural(n), each, shared ? " and the arrays measured there" : "",
+            n_loaders ? " and those that make the load" : "", mib(want), node, mib(limit),
+            (int)(ADMISSION_MEMORY_SHARE * 100), j->in->now ? "what is available" : "its memory");
 }
 
 // The reserved huge pages of a node are a pool of their own: all that are free may be taken.
@@ -154,7 +158,7 @@ static void checks_check_reserved(struct judge *j, int node)
 {
     const struct plan *p = j->in->plan;
     int64_t page = p->reserved_page_bytes, ours;
-    if (!page)
+    if (!page || !j->in->now)
         return;
     ranks_on(j, node, reserved_bytes, &ours);
     int64_t want = ours + target_bytes(j, node);
@@ -207,7 +211,7 @@ static void checks_check_memory(struct judge *j)
     }
     int64_t room = memory_cgroup_room_bytes(j->in->root);
     double want = (double)admission_plan_bytes(p), limit = (double)room * ADMISSION_MEMORY_SHARE;
-    if (room >= 0 && want > limit)
+    if (j->in->now && room >= 0 && want > limit)
         found(j, ADMIT_CGROUP_MEMORY, want, limit,
               "the run needs %lld MiB; the daemon's cgroup leaves %lld MiB. Raise "
               "MemoryMax= or use a smaller size",

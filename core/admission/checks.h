@@ -45,7 +45,9 @@ struct admission_input {
     const struct plan *plan;
     const struct topology *topology;
     const char *root;
-    const struct readings *now; // NULL: a run of ours is running, what the node does is its work
+    // NULL: a run of ours is running. What the node does is its work, and of memory all counts that
+    // the node has.
+    const struct readings *now;
     const struct readings *earlier;   // NULL: none that counts
     double own_load, own_pressure;    // what our last run left in the averages of 60 s and 10 s, at
                                       // most

@@ -249,6 +249,11 @@ void monitor_end(struct monitor *a)
     forget_run(a);
 }
 
+bool monitor_is_running(const struct monitor *a)
+{
+    return a->running;
+}
+
 static const struct group_pressure *same_group(const struct group_readings *r, uint64_t key)
 {
     for (int i = 0; i < r->n; i++)

@@ -18,6 +18,7 @@ int monitor_check(struct monitor *a, const struct plan *p, bool force,
 // it since the check, and other_instance refuses.
 int monitor_begin(struct monitor *a, const struct plan *p, bool force, struct err *err);
 void monitor_end(struct monitor *a);
+bool monitor_is_running(const struct monitor *a);
 int monitor_lock(const struct monitor *a); // of the host, between; borrowed; -1: none is held
 // While it is running, every MONITOR_LOOK_MS: does it make others wait? True: *b says how.
 enum { MONITOR_LOOK_MS = 2000 };

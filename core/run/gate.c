@@ -116,17 +116,18 @@ void gate_fini(struct gate *g)
     account_forget_copy(&g->paths, g->run_dir);
 }
 
-// Whether the node must be free for the plan, is looked at all the same, or does not matter.
+// Whether the node must be free for the plan, is looked at all the same, or does not matter now:
+// then the plan must fit the node once it is free.
 enum admit { ADMIT_MUST, ADMIT_LOOK, ADMIT_ANY };
 
 static int admit(struct gate *g, const struct spec *s, const struct plan *p, enum admit how,
                  struct err *err)
 {
-    if (how == ADMIT_ANY)
+    if (how == ADMIT_ANY && !monitor_is_running(g->monitor))
         return 0;
     if (monitor_check(g->monitor, p, s->force, g->within, &g->admission, err) < 0)
         return -1;
-    return how == ADMIT_MUST ? admission_error(&g->admission, err) : 0;
+    return how == ADMIT_LOOK ? 0 : admission_error(&g->admission, err);
 }
 
 // The automatic limit is for runs that hang: twice the estimate, because a busy node takes longer.
@@ -274,7 +275,8 @@ int gate_dry_run(struct gate *g, const struct spec *s, bool now, struct plan *pl
     struct plan got CLEANUP(plan_fini) = {0};
     struct launch l CLEANUP(launch_fini) = {0};
     char dir[400];
-    if (check(g, s, &got, now ? ADMIT_LOOK : ADMIT_ANY, err) < 0)
+    enum admit how = now || monitor_is_running(g->monitor) ? ADMIT_LOOK : ADMIT_ANY;
+    if (check(g, s, &got, how, err) < 0)
         return -1;
     snprintf(dir, sizeof dir, "%s/RUN", g->run_dir);
     struct spec measured = *s;
@@ -295,5 +297,7 @@ int gate_available(struct gate *g, const struct spec *s, bool now, struct admiss
     *a = (struct admission){0};
     if (bounds_make(&b, g, err) < 0 || plan_make(&plan, s, &b.topology, err) < 0)
         return -1;
-    return now ? monitor_check(g->monitor, &plan, s->force, g->within, a, err) : 0;
+    return now || monitor_is_running(g->monitor)
+               ? monitor_check(g->monitor, &plan, s->force, g->within, a, err)
+               : 0;
 }

@@ -204,6 +204,27 @@ def numaprobe(daemon, *args):
                           env={**os.environ, "NUMAPROBE_URL": f"http://127.0.0.1:{daemon.port}", "HOME": "/nonexistent"})
 
 
+def test_a_run_that_no_node_has_room_for_does_not_queue(make_daemon, tmp_path):
+    """While another one is measured, too: what is free then does not count, all memory does."""
+    bench = tmp_path / "fake_bench-hang"
+    bench.symlink_to(FAKE_BENCH)
+    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+        folder.chmod(folder.stat().st_mode | 0o011)  # the account of the ranks comes through
+    daemon = make_daemon({**fake_bench_env(), "NUMAPROBE_BENCH": str(bench)}, FREE)
+    spec = {"benchmark": "latency", "cpus": "0"}
+    first = daemon.post("/v1/runs", {**spec, "size": "1"}).json["id"]
+    until(lambda: daemon.get(f"/v1/runs/{first}").json["state"] == "running")
+    large = daemon.post("/v1/runs", {**spec, "size": "2T"})
+    assert large.status >= 400 and "% of its memory)" in large.json["detail"], large.body
+    dry = daemon.post("/v1/runs?dry_run=true", {**spec, "size": "2T"})
+    assert dry.status == 200 and [b["kind"] for b in dry.json["admission"]["blockers"]] == ["memory"], dry.body
+    shown = daemon.get("/v1/availability?benchmark=latency&cpus=0&size=2T").json
+    assert shown["busy"] and [b["kind"] for b in shown["blockers"]] == ["memory"], shown
+    assert not daemon.get("/v1/availability?benchmark=latency&cpus=0&size=1").json["blockers"]
+    assert daemon.post("/v1/runs", {**spec, "size": "1"}).status == 202
+    assert daemon.post(f"/v1/runs/{first}/cancel").status in (200, 202)
+
+
 def test_command_line(make_daemon):
     daemon = closed(make_daemon)
     avail = numaprobe(daemon, "availability", "--size=1-4")
