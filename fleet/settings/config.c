@@ -88,8 +88,8 @@ static int source_given_check(const char *source, struct err *err)
     for (const char *c = source; *c; c++)
         if (iscntrl((unsigned char)*c))
             return err_set(err, ERR_USAGE, "source",
-                           "must have no tabs: write each source in a line of its own, or "
-                           "separate them by blanks");
+                           "must have no control character, such as a tab: write each source in "
+                           "a line of its own, or separate them by blanks");
     if (strncmp(source, announce, sizeof announce - 1) == 0 && source[sizeof announce - 1] == ':')
         return err_set(err, ERR_USAGE, "source",
                        "announce takes no value: write announce. Its nodes are those of the "

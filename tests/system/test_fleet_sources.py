@@ -389,7 +389,7 @@ WRONG = [("nodes", "n[1-", "a number is missing"), ("nodes", "n1,-x", "nodes: ")
          ("source", "file: /etc/nodes", '"file:" is no source: a value is missing, as in file:/'),
          ("source", "srv:", "a value is missing, as in srv:_numaprobe"), ("source", "http_sd:", "a value is missing, as in http_sd:http"),
          ("source", "file_sd:", "a value is missing, as in file_sd:/"), ("source", "collector:", "a value is missing, as in collector:http"),
-         ("source", "nodes:n1\tnodes:n2", "must have no tabs"), ("source", "file:/etc/a\tb", "must have no tabs"),
+         ("source", "nodes:n1\tnodes:n2", "must have no control character, such as a tab"), ("source", "file:/etc/a\tb", "must have no control character, such as a tab"),
          ("source", "slurm:,", "slurm: the name of a partition is missing"), ("source", "slurm:a,,b", "slurm: the name of a partition is missing"),
          ("from_slurm", "a,", "the name of a partition is missing"), ("source", "nodes:,", "source: nodes: "),
          ("source", "https://u:s3cret@h/sd", '"https:" is no source'), ("source", "http_sd:consul/sd", "http_sd: the URL must begin with http"),
