@@ -206,6 +206,7 @@ struct benchmark {
     bool needs_mpi;      // it measures MPI itself
     bool first_measures; // the first rank of a node measures alone, at times or always
     bool loads_by_ranks; // the first rank of each node measures, the others make the load
+    bool fills_caches;   // its ranks do at the same time, but for those of mode serial
     bool keeps_budget;   // it looks at the clock itself, beside the plan
     int least_ranks;     // 0: one
 };

@@ -478,24 +478,6 @@ static void others(int pairs, char *out, size_t room)
         *out = '\0';
 }
 
-// Whether ranks fill their caches at the same time: not where one measures after the other, or
-// where what they share is a line or a message.
-static bool fill_at_once(const struct spec *s)
-{
-    switch (s->benchmark) {
-    case BENCHMARK_MATRIX:
-    case BENCHMARK_HIERARCHY:
-    case BENCHMARK_PINGPONG:
-    case BENCHMARK_C2C:
-    case BENCHMARK_ATOMICS:
-        return false;
-    case BENCHMARK_LATENCY:
-        return s->mode != MODE_SERIAL;
-    default:
-        return true;
-    }
-}
-
 // Numbers of ranks that share something are numbers of that situation.
 static int note_sharing(struct plan *p, const struct spec *s, const struct topology *t,
                         struct err *err)
@@ -516,7 +498,8 @@ static int note_sharing(struct plan *p, const struct spec *s, const struct topol
     if (all.core_pairs)
         note(p, "ranks %d and %d share a core (CPUs %d and %d)%s", all.core_first[0],
              all.core_first[1], cpus[all.core_first[0]]->os, cpus[all.core_first[1]]->os, more);
-    if (all.most_on_cache > 1 && fill_at_once(s))
+    bool together = benchmarks[s->benchmark].fills_caches && s->mode != MODE_SERIAL;
+    if (all.most_on_cache > 1 && together)
         note(p,
              "up to %d ranks share one last-level cache: each has only a part of it while all "
              "measure",
