@@ -118,7 +118,7 @@ static void mark_strongest(const struct topology *t, const struct topo_cpu **gro
 
 static int refuse_few(const struct spec *s, int64_t want, int node, int there, struct err *err)
 {
-    char where[24] = "the CPUs of no node have";
+    char where[32] = "the CPUs of no node have";
     const char *what = s->hyperthreads ? "CPU" : "core";
     if (node >= 0)
         snprintf(where, sizeof where, "node %d has", node);
