@@ -283,6 +283,16 @@ def white_space(files):
     return wrong
 
 
+def texts_end(files):
+    """C drops the end of a text that fills its array to the last byte, and compilers say nothing."""
+    wrong = []
+    for path, text in files.items():
+        for match in re.finditer(r'char \w+\[(\d+)\]\s*=\s*"((?:[^"\\]|\\.)*)"', text if is_c(path) else ""):
+            if len(re.sub(r"\\(x[0-9a-f]{2}|[0-7]{1,3}|.)", "c", match[2])) >= int(match[1]):
+                wrong.append(f"{path}: {match[0]} has no room for its end")
+    return wrong
+
+
 # Spelled in halves, so that this file passes its own rule.
 FORBIDDEN = {
     "/wo" + "rk/": "a path of one machine",
@@ -628,7 +638,7 @@ def declared_defined(files):
 
 
 RULES = [include_directions, inner_directions, module_circles, include_roots, own_header, opening, declared_defined, static_names,
-         one_door, denied_calls, log_values, function_lines, licence_headers, white_space, forbidden_words, dockerfile, dockerignore,
+         one_door, denied_calls, log_values, function_lines, licence_headers, white_space, texts_end, forbidden_words, dockerfile, dockerignore,
          routes_documented, installed_links, package_versions, threats_have_tests, tests_are_run, tests_are_patient,
          web_files_listed, vendored_unchanged]
 

@@ -120,6 +120,7 @@ BAD = {
         ("a static beside a function of all", {"core/a.c": "static void tell(int x)\n{\n}\n",
                                                "core/b.c": "void tell(int x)\n{\n}\n"}),
     ],
+    rules.texts_end: [("an array without room for the end", {"core/a.c": 'char a[5] = "a\\nbcd";\n'})],
     rules.include_roots: [("a sibling by its bare name", {"core/a.c": '#include "b.h"\n',
                                                          "core/b.h": ""})],
     rules.one_door: [
@@ -262,7 +263,7 @@ GOOD = {
     "core/a.c": SPDX + '// By hand.\n#include <sqlite3.h>\n#include "base/a.h"\n\n'
                        '// time() and system() in a comment\nint f(void)\n{\n'
                        '    return x->system("sleep(1)");\n}\n',
-    "bench/a.c": OPENED + "#include <numa.h>\n#include <numaif.h>\n",
+    "bench/a.c": OPENED + "#include <numa.h>\n#include <numaif.h>\n" + 'char a[3] = "ab";\n',
     "Dockerfile": DOCKERFILE,
     "README.md": "# A B\n\n[x](Dockerfile), [y](#a-b): fine, a file descriptor. `told` is a name.\n\n| a | b |\n|---|---|\n| " + "word " * 30 + "| " + "word " * 29 +
                  "word |\n\n```\n" + "command " * 40 + "it\n```\n",
