@@ -140,17 +140,20 @@ static void checks_check_node(struct judge *j, const struct topo_node *of)
         return;
     double want = (double)ours + (double)shared + (double)n_loaders * (double)p->bytes_per_loader;
     double limit = (double)available * ADMISSION_MEMORY_SHARE;
-    char each[40] = ""; // of benchmarks whose memory is on targets a rank has none of its own
-    if (p->bytes_per_rank && !p->reserved_page_bytes)
+    if (want <= limit)
+        return;
+    char each[40] = "", ranks[80] = "";
+    if (p->bytes_per_rank && !p->reserved_page_bytes) // else a rank has none of its own there
         snprintf(each, sizeof each, " of up to %lld MiB", mib((double)p->bytes_per_rank));
-    if (want > limit)
-        found(
-            j, ADMIT_MEMORY, want, limit,
-            "%d rank%s%s%s%s need %lld MiB on node %d; %lld MiB may be taken (%d %% of %s). Use a "
-            "smaller size, fewer ranks or another node",
-            n, str_plural(n), each, shared ? " and the arrays measured there" : "",
-            n_loaders ? " and those that make the load" : "", mib(want), node, mib(limit),
-            (int)(ADMISSION_MEMORY_SHARE * 100), j->in->now ? "what is available" : "its memory");
+    if (n)
+        snprintf(ranks, sizeof ranks, "%d rank%s%s", n, str_plural(n), each);
+    found(j, ADMIT_MEMORY, want, limit,
+          "%s%s%s%s%s need %lld MiB on node %d; %lld MiB may be taken (%d %% of %s). Use a smaller "
+          "size, fewer ranks or another node",
+          ranks, n && shared ? " and " : "", shared ? "the arrays measured there" : "",
+          (n || shared) && n_loaders ? " and " : "", n_loaders ? "those that make the load" : "",
+          mib(want), node, mib(limit), (int)(ADMISSION_MEMORY_SHARE * 100),
+          j->in->now ? "what is available" : "its memory");
 }
 
 // The reserved huge pages of a node are a pool of their own: all that are free may be taken.

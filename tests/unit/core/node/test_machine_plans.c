@@ -149,6 +149,12 @@ static void admission(void)
     CHECK(a.n == 1 && admission_error(&a, &err) < 0 && err.code == ERR_NO_MEMORY_NODE &&
               strstr(err.text, "node 0"),
           "2 x (500 + 64) do not: %s", err.text);
+    memory_beside_a_run(&a, &p, &t, root);
+    CHECK(a.n == 0, "beside a run of ours they do: what it holds will be free again");
+    p.bytes_per_rank = (int64_t)4 << 30;
+    memory_beside_a_run(&a, &p, &t, root);
+    CHECK(a.n == 1 && strstr(a.list[0].text, "80 % of its memory"), "2 x 4 GiB never do: %s",
+          a.list[0].text);
     p.bytes_per_rank = 400 << 20;
     p.bytes_per_loader = 200 << 20;
     snprintf(p.load_cpus, sizeof p.load_cpus, "1");
@@ -158,7 +164,9 @@ static void admission(void)
     CHECK(admission_plan_bytes(&p) == ((int64_t)2 * 464 + 200) << 20, "all together");
     snprintf(p.load_cpus, sizeof p.load_cpus, "3");
     memory_only(&a, &p, &t, root);
-    CHECK(a.n == 1 && strstr(a.list[0].text, "node 1"), "on node 1: %s", a.list[0].text);
+    CHECK(a.n == 1 &&
+              !strncmp(a.list[0].text, "those that make the load need 200 MiB on node 1", 47),
+          "only the load is on node 1: %s", a.list[0].text);
     *p.load_cpus = '\0';
     p.bytes_per_rank = 100 << 20;
     dir_write(root, "proc/self/cgroup", "0::/a\n");
