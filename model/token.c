@@ -78,10 +78,10 @@ int token_check_nodes(const char *nodes, struct err *err)
     return check_nodes_text(nodes, err) < 0 ? -1 : nodeset_parse(&set, nodes, NULL, err);
 }
 
-static int token_nodes_add(struct nodeset *to, const struct nodeset *more)
+static int token_nodes_add(struct nodeset *to, const struct nodeset *more, struct err *err)
 {
     for (int i = 0; i < more->n; i++)
-        if (nodeset_add(to, more->names[i], NULL) < 0)
+        if (nodeset_add(to, more->names[i], err) < 0)
             return -1;
     return 0;
 }
@@ -97,12 +97,13 @@ static bool is_named_again(const struct token *list, int i)
 }
 
 // A set that is none counts nothing: the source of the nodes names its line.
-static int tokens_join(const struct token *list, int n, struct nodeset *out)
+static int tokens_join(const struct token *list, int n, struct nodeset *out, struct err *err)
 {
     for (int i = 0; i < n; i++) {
         CLEANUP_NODESET struct nodeset set = {0};
         if (list[i].scope == SCOPE_PUSH && !is_named_again(list, i) &&
-            nodeset_parse(&set, list[i].nodes, NULL, NULL) == 0 && token_nodes_add(out, &set) < 0)
+            nodeset_parse(&set, list[i].nodes, NULL, NULL) == 0 &&
+            token_nodes_add(out, &set, err) < 0)
             return -1;
     }
     nodeset_sort(out);
@@ -112,20 +113,24 @@ static int tokens_join(const struct token *list, int n, struct nodeset *out)
 int token_check_room(const struct token *list, int n, const char *nodes, struct err *err)
 {
     CLEANUP_NODESET struct nodeset all = {0}, more = {0};
+    struct err why = {0};
     if (nodeset_parse(&more, nodes, NULL, err) < 0)
         return -1;
-    if (tokens_join(list, n, &all) < 0)
+    bool joined = tokens_join(list, n, &all, &why) == 0;
+    int others = all.n;
+    if (joined && token_nodes_add(&all, &more, &why) == 0)
+        return 0;
+    if (why.code == ERR_NO_MEMORY)
+        return err_set(err, why.code, why.member, "%s", why.text);
+    if (!joined)
         return err_set(err, ERR_CONFLICT, "nodes",
                        "the tokens that there are name more than %d nodes together; revoke some "
                        "first",
                        NODESET_NAMES_MAX);
-    int others = all.n;
-    return token_nodes_add(&all, &more) == 0
-               ? 0
-               : err_set(err, ERR_CONFLICT, "nodes",
-                         "has %d nodes, and the other tokens name %d: a collector can have %d "
-                         "together. Name fewer, or revoke a token first",
-                         more.n, others, NODESET_NAMES_MAX);
+    return err_set(err, ERR_CONFLICT, "nodes",
+                   "has %d nodes, and the other tokens name %d: a collector can have %d "
+                   "together. Name fewer, or revoke a token first",
+                   more.n, others, NODESET_NAMES_MAX);
 }
 
 bool token_names(const struct token *t, const char *node)

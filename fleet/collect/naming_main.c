@@ -77,16 +77,18 @@ static int read_file_sd(const char *path, struct buf *out, struct err *err)
                                                   : sd_named(buf_text(&text), text.len, out, err);
 }
 
-// Of "https://%h:7443" the address of this machine.
-static void here_url(const char *said, char out[static NAMED_URL_MAX + 1])
+// Of "https://%h:7443" the address of this machine. It can be longer than a URL may be: it is
+// refused where it is written.
+enum { HERE_ROOM = NAMED_URL_MAX + sizeof "localhost" };
+static void here_url(const char *said, char out[static HERE_ROOM])
 {
     const char *hole = strstr(said, "%h");
     if (!*said)
-        snprintf(out, NAMED_URL_MAX + 1, "%s", HERE_URL);
+        snprintf(out, HERE_ROOM, "%s", HERE_URL);
     else if (hole)
-        snprintf(out, NAMED_URL_MAX + 1, "%.*slocalhost%s", (int)(hole - said), said, hole + 2);
+        snprintf(out, HERE_ROOM, "%.*slocalhost%s", (int)(hole - said), said, hole + 2);
     else
-        snprintf(out, NAMED_URL_MAX + 1, "%s", said);
+        snprintf(out, HERE_ROOM, "%s", said);
 }
 
 // No machine calls itself localhost, and a page of another name than was requested is not stored.
@@ -95,7 +97,7 @@ static int name_localhost(struct buf *lines, struct err *err)
 {
     static const char later[] = "\nlocalhost\t";
     const char *first = later + 1, *text = buf_text(lines);
-    char own[NODESET_NAME_ROOM] = "", url[NAMED_URL_MAX + 1];
+    char own[NODESET_NAME_ROOM] = "", url[HERE_ROOM];
     CLEANUP_BUF struct buf named = BUF_INIT;
     struct named_node node;
     if ((!str_starts(text, first) && !strstr(text, later)) ||

@@ -225,6 +225,16 @@ def test_names_of_nodes_have_one_rule_and_one_text(tmp_path, name):
     assert done.returncode == 2 and (rule in done.stderr or "control character" in done.stderr), done
 
 
+def test_an_address_of_localhost_is_whole_or_refused(tmp_path):
+    """The name takes more bytes than the %h that it stands for."""
+    def url(length):
+        return "http://%h" + "".join(f".{'a' * 49}" for _ in range(6))[:length - len("http://%h:70")] + ":70"
+    for length, refused in ((248, False), (249, True), (255, True)):
+        (tmp_path / "list").write_text(f"localhost url={url(length)}\n")
+        names, error, status = printed(f"--source=file:{tmp_path}/list")
+        assert (status, "url has more than 255 bytes" in error) == ((2, True) if refused else (0, False)), (length, names, error, status)
+
+
 def test_a_source_is_a_regular_file(tmp_path):
     """What may have no end is refused at once, by a check, a start and a reading."""
     os.mkfifo(tmp_path / "fifo")
