@@ -536,22 +536,26 @@ static double hierarchy_part_s(const struct spec *s, const struct workload *w,
     return sum;
 }
 
-// The parts by one rank: the curve, pages of three kinds, chains, strides and nodes.
+// The parts by one rank: the curve, pages of three kinds, chains, strides, all in the memory of its
+// own node, and nodes.
 static double estimate_hierarchy(const struct spec *s, const struct workload *w)
 {
     enum { BASE_PAGE = 4096, HUGE_PAGE = 2 << 20, OTHERS = 3 };
     struct hierarchy_columns c;
+    struct workload at_home = *w; // borrows
+    at_home.far = w->home_far;
     double usual = (double)spec_auto_bytes_of(w->caches, w->ranks), line = (double)w->line;
     double bytes = (double)spec_bytes_per_rank(s, (uint64_t)(4 * usual));
     hierarchy_columns_make(&c, (uint64_t)bytes, w->line, BASE_PAGE, HUGE_PAGE);
     usual = fmin(usual, bytes);
-    double memory = hierarchy_cell_s(s, w, usual / line, usual), sample = samples_s(s, 0);
-    double visit = memory + c.n[PART_PARALLEL] * sample + w->targets * memory +
-                   c.n[PART_STRIDE] * (sample + OTHERS / RANK_BYTES_S * usual +
-                                       warm_links(w, usual / line) * load_s(w) / OVERLAP);
+    double links = usual / line, sample = samples_s(s, 0);
+    double stride = sample + OTHERS * build_s(usual, 1, w->home_far) +
+                    warm_links(w, links) * load_s(&at_home) / OVERLAP;
+    double visit = hierarchy_cell_s(s, &at_home, links, usual) + c.n[PART_PARALLEL] * sample +
+                   c.n[PART_STRIDE] * stride + w->targets * hierarchy_cell_s(s, w, links, usual);
     for (int part = PART_CURVE; part <= PART_HUGE_PAGES; part++)
-        visit += hierarchy_part_s(s, w, &c, (enum hierarchy_part)part);
-    double made = arena_s(s, w, bytes, 1) + arena_s(s, w, bytes / 4, 1) +
+        visit += hierarchy_part_s(s, &at_home, &c, (enum hierarchy_part)part);
+    double made = arena_s(s, &at_home, bytes, 1) + arena_s(s, &at_home, bytes / 4, 1) +
                   bytes / 4 / base_bytes_s(w) + (w->targets - 1) * arena_s(s, w, usual, 1);
     return w->ranks * (made + (double)s->visits * visit);
 }

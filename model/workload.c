@@ -33,25 +33,35 @@ static double times_spread(const struct topology *t, int from, int target)
     return n ? sum / n : 1;
 }
 
+// 1 where no node is named: the first touch chooses.
+static double times_target(const struct topology *t, int from, int target)
+{
+    return target_is_interleaved(target) ? times_spread(t, from, target)
+                                         : times_far(t, from, topology_node_index(t, target));
+}
+
 static double mean_far(const struct plan *p, const struct topology *t)
 {
-    int targets[SPEC_TARGETS_MAX];
     double sum = 0;
-    for (int k = 0; k < p->n_targets; k++)
-        targets[k] = topology_node_index(t, p->targets[k]);
     for (int r = 0; r < p->n_ranks; r++) {
-        const struct plan_rank *at = &p->ranks[r];
-        int from = topology_node_index(t, at->cpu_node);
+        int from = topology_node_index(t, p->ranks[r].cpu_node);
         for (int k = 0; k < p->n_targets; k++)
-            sum += (target_is_interleaved(p->targets[k]) ? times_spread(t, from, p->targets[k])
-                                                         : times_far(t, from, targets[k])) /
-                   p->n_targets;
-        if (p->n_targets || at->mem_node < 0)
-            sum += p->n_targets ? 0 : 1;
-        else if (target_is_interleaved(at->mem_node))
-            sum += times_spread(t, from, at->mem_node);
-        else
-            sum += times_far(t, from, topology_node_index(t, at->mem_node));
+            sum += times_target(t, from, p->targets[k]) / p->n_targets;
+        if (!p->n_targets)
+            sum += times_target(t, from, p->ranks[r].mem_node);
+    }
+    return sum / p->n_ranks;
+}
+
+// The first target counts where a rank's own node is none of them.
+static double home_far(const struct plan *p, const struct topology *t)
+{
+    double sum = 0;
+    for (int r = 0; r < p->n_ranks; r++) {
+        int own = p->ranks[r].cpu_node, home = p->n_targets ? p->targets[0] : own;
+        for (int k = 1; k < p->n_targets; k++)
+            home = p->targets[k] == own ? own : home;
+        sum += times_target(t, topology_node_index(t, own), home);
     }
     return sum / p->n_ranks;
 }
@@ -217,6 +227,7 @@ int workload_make(struct workload *w, const struct spec *s, const struct plan *p
         .targets = p->n_targets,
         .caches = workload_caches(p, t, err),
         .far = mean_far(p, t),
+        .home_far = home_far(p, t),
         .line = t->line_bytes > 0 ? (uint64_t)t->line_bytes : LINE_USUAL,
         .processes = p->processes,
     };

@@ -17,6 +17,7 @@ struct workload {
     int choice,
         choice_least;    // pairs that pairs_most chooses from, and the fewest that a budget may
     double far;          // mean distance from the ranks to the memory they use, 1: local
+    double home_far;     // the same of each rank and its own node, or the first target
     double share_of_cpu; // pairs of ranks on one CPU, 0…1
     double share_of_far; // pairs of ranks in different last-level caches, 0…1
     struct found_speed speeds[SPEEDS]; // as runs measured them

@@ -2,6 +2,7 @@
 """Estimates of plans for large machines, beside a bench that walks the loops of METHOD on a model of the same machine
 (tests/fakes/bench_time.py). On the machine of the tests, tests/perf/estimates.py compares them with real runs."""
 import json
+import math
 import shlex
 import subprocess
 
@@ -14,7 +15,9 @@ MACHINES = {"24 nodes": ("32M:8:1", "pack:2 group:12 [numa(memory=34359738368)] 
             "512 CPUs": ("32M:16:4", "pack:2 group:4 [numa(memory=68719476736)] l3:4(size=33554432) core:16 pu:1"),
             "16 sockets": ("38M:28:1", "pack:16 [numa(memory=68719476736)] l3:1(size=39845888) core:28 pu:1")}
 SPECS = {"latency": {"size": "1,64,512", "launcher": "processes"}, "matrix": {"launcher": "processes"},
-         "bandwidth": {"launcher": "processes"}, "c2c": {"pairs": "all", "launcher": "processes"}, "pingpong": {"pairs": "all"}}
+         "bandwidth": {"launcher": "processes"}, "c2c": {"pairs": "all", "launcher": "processes"}, "pingpong": {"pairs": "all"},
+         "firsttouch": {"launcher": "processes"}, "pagefault": {"launcher": "processes"}, "atomics": {"launcher": "processes"},
+         "loaded": {"launcher": "processes"}, "hierarchy": {"launcher": "processes"}, "scan": {"launcher": "processes"}}
 
 
 @pytest.fixture(scope="module", params=MACHINES)
@@ -48,12 +51,18 @@ def test_an_estimate_is_what_the_loops_take(machine, benchmark, effort, tmp_path
     assert dry["plan"]["estimate_s"] == pytest.approx(walked, rel=0.1), dry["command"]
 
 
-@pytest.mark.parametrize("benchmark", ["matrix", "c2c", "pingpong"])
+# Of the usual time. A third is kept where cells may be left out; most of latency's time here is populating and building.
+BUDGETS = {"matrix": 1 / 3, "c2c": 1 / 3, "pingpong": 1 / 3, "latency": 0.85}
+
+
+@pytest.mark.parametrize("benchmark", SPECS)
 def test_a_budget_is_kept(machine, benchmark, tmp_path):
-    """The budget is a third of the usual time: effort is lowered, and where that is not enough pairs are left out."""
+    """Effort is lowered, and where that is not enough cells are left out."""
     daemon, bench = machine
     asked = {"benchmark": benchmark, **SPECS[benchmark]}
     usual = daemon.post("/v1/runs?dry_run=true", asked).json["plan"]["estimate_s"]
-    dry = daemon.post("/v1/runs?dry_run=true", {**asked, "budget_s": max(2, int(usual / 3))}).json
-    assert dry["plan"]["shortened"], dry["plan"]
-    assert walked_s(dry["command"], bench, tmp_path) <= 1.1 * dry["spec"]["budget_s"], dry["command"]
+    budget = math.ceil(usual * BUDGETS.get(benchmark, 0.6))
+    dry = daemon.post("/v1/runs?dry_run=true", {**asked, "budget_s": budget}).json
+    assert "plan" in dry, dry
+    assert budget >= usual or dry["plan"]["shortened"], dry["plan"]
+    assert walked_s(dry["command"], bench, tmp_path) <= 1.1 * budget, dry["command"]
