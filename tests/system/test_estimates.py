@@ -42,6 +42,10 @@ def walked_s(command, bench, folder):
     return sum(end["phases_ms"].values()) / 1e3
 
 
+def test_each_benchmark_is_walked(machine):
+    assert {b["name"] for b in machine[0].get("/v1/benchmarks").json["benchmarks"]} == set(SPECS)
+
+
 @pytest.mark.parametrize("effort", [{}, {"quick": True}], ids=["default", "quick"])
 @pytest.mark.parametrize("benchmark", SPECS)
 def test_an_estimate_is_what_the_loops_take(machine, benchmark, effort, tmp_path):
