@@ -19,6 +19,7 @@
 #include "model/budget.h"
 #include "model/run.h"
 #include "model/spec.h"
+#include "model/spec_request.h"
 
 struct run_flags {
     bool dry_run, detach, keep_on_interrupt;
@@ -297,7 +298,7 @@ int cmd_run(struct cli *c, const struct invocation *i, struct err *err)
     const struct run_flags *f = i->options;
     const struct spec *s = i->spec;
     CLEANUP_JSON struct json *dry = NULL, *queued = NULL, *run = NULL;
-    if (spec_check(s, err) < 0) {
+    if (spec_check(s, err) < 0 || spec_check_request(s, err) < 0) {
         err->code = ERR_USAGE;
         return -1;
     }

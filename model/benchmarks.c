@@ -167,7 +167,7 @@ static const struct param latency_params[] = {
      .max = 1099511627776.0,
      .def = "0",
      .help = "Shuffle only within blocks of at most this size, block after block. This avoids most "
-             "TLB misses. 0: the whole working set."},
+             "TLB misses. It is below the largest working set. 0: the whole working set."},
     {.name = "load",
      .kind = PARAM_ENUM,
      .offset = AT(load),
@@ -324,7 +324,8 @@ static const struct param c2c_params[] = {
      .max = SPEC_LINES_MAX,
      .def = "8",
      .help = "Cache lines that a pair alternates between: the home of a line affects the latency. "
-             "The result also has each line's round trip, the fastest line first; 1: it has not."},
+             "The result also has each line's round trip, the fastest line first; 1: it has not. "
+             "Of cas and load only."},
     {.name = "repetitions",
      .effort = true,
      .kind = PARAM_INT,
@@ -426,8 +427,8 @@ static const struct param loaded_params[] = {
 };
 
 static const struct param pagefault_params[] = {
-    P_SIZES("16", "Memory that each rank touches in a pass, rounded up to whole huge pages. A bare "
-                  "number is MiB."),
+    P_SIZES("16", "Memory that each rank touches in a pass, 4K at least, rounded up to whole huge "
+                  "pages. A bare number is MiB."),
     {.name = "cost",
      .kind = PARAM_ENUM,
      .offset = AT(cost),
@@ -513,7 +514,7 @@ static const struct param common_params[] = {
      .kind = PARAM_BOOL,
      .offset = AT(hyperthreads),
      .def = "false",
-     .help = "Use all hardware threads of a core, not only one."},
+     .help = "Use all hardware threads of a core, not only one. Not beside cpus."},
     {.name = "oversubscribe",
      .effort = true,
      .kind = PARAM_BOOL,

@@ -21,6 +21,7 @@
 enum {
     SCAN_PAIRS_MOST = 4096, // as many rows as an import may have
     SCAN_LINES = 8,         // a pair takes turns with them: the home of a line matters
+    SCAN_VISITS_LEAST = 4,  // of fewer, all beyond the limit are no proof (odd_visits_needed)
     SCAN_LONGER = 3,        // times as long as in the broad part is sampled what confirms
 };
 

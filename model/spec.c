@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "model/spec_values.h"
 #include "model/target.h"
 #include "model/topology.h"
 
@@ -139,6 +140,19 @@ static void forget_kernel(struct spec *s)
         s->kernel = 0;
 }
 
+// The first rank of a pair is the lower one, however it is listed. So 1-0 is the series of 0-1.
+static void order_pairs(struct spec *s)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    int pairs[SPEC_PAIRS_MAX][2], n = 0;
+    if (!spec_param(s, "pairs") || spec_pairs(s->pairs, pairs, &n, NULL) < 0)
+        return;
+    for (int i = 0; i < n; i++)
+        buf_fmt(&text, "%s%d-%d", i ? "," : "", pairs[i][0], pairs[i][1]);
+    if (buf_ok(&text))
+        snprintf(s->pairs, sizeof s->pairs, "%s", buf_text(&text));
+}
+
 int spec_from_json(struct spec *s, const struct json *object, const char *const *ignore,
                    struct err *err)
 {
@@ -166,6 +180,7 @@ int spec_from_json(struct spec *s, const struct json *object, const char *const 
     forget_kernel(&got);
     if (spec_check(&got, err) < 0)
         return -1;
+    order_pairs(&got);
     *s = got;
     return 0;
 }

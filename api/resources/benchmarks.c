@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "http/access/access.h"
+#include "model/spec_request.h"
 
 int benchmarks_get(struct request *q, struct reply *r, struct err *err)
 {
@@ -36,7 +37,7 @@ static int spec_from_query(struct spec *s, const struct request *q, struct err *
         if (p && param_set_query(p, s, q->query[i].value, err) < 0)
             return -1;
     }
-    return spec_check(s, err);
+    return spec_check(s, err) < 0 ? -1 : spec_check_request(s, err);
 }
 
 int availability_get(struct request *q, struct reply *r, struct err *err)

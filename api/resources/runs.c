@@ -15,6 +15,7 @@
 #include "core/store/history.h"
 #include "core/store/size.h"
 #include "http/access/access.h"
+#include "model/spec_request.h"
 
 enum { LIST_DEFAULT = 50, LIST_MAX = 200, KEY_MAX = 128 };
 
@@ -93,7 +94,7 @@ static int api_runs_read_spec(struct request *q, struct spec *s, bool *dry_run, 
 {
     static const char *const ignore[] = {"dry_run", NULL};
     CLEANUP_JSON struct json *root = request_json(q, err);
-    if (!root || spec_from_json(s, root, ignore, err) < 0 || spec_check_note(s, err) < 0)
+    if (!root || spec_from_json(s, root, ignore, err) < 0 || spec_check_request(s, err) < 0)
         return -1;
     const struct json *dry = json_get(root, "dry_run");
     if (dry && !json_bool(dry, dry_run))

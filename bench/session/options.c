@@ -10,6 +10,7 @@
 #include "base/param.h"
 #include "base/str.h"
 #include "bench/ranks/comm.h"
+#include "model/spec_request.h"
 #include "model/target.h"
 
 #define AT(member) offsetof(struct options, member)
@@ -171,7 +172,10 @@ static int options_settle(struct options *o, struct err *err)
                        "rank to a node");
     if (o->oversubscribe && !o->ranks)
         return err_set(err, ERR_USAGE, "oversubscribe", "--oversubscribe needs --np");
-    return spec_check(&o->spec, err) < 0 ? prefix_option(err) : 0;
+    // Of a daemon's run (channel) the daemon has checked the request, and a budget has changed it.
+    if (spec_check(&o->spec, err) < 0 || (!*o->channel && spec_check_request(&o->spec, err) < 0))
+        return prefix_option(err);
+    return 0;
 }
 
 static int no_benchmark(const char *word, struct err *err)

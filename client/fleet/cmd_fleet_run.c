@@ -18,6 +18,7 @@
 #include "client/fleet/fleet.h"
 #include "client/print.h"
 #include "model/run.h"
+#include "model/spec_request.h"
 #include "model/summary.h"
 
 struct fleet_run_flags {
@@ -633,7 +634,7 @@ int cmd_fleet_run(struct cli *c, const struct invocation *i, struct err *err)
     struct runs_on_nodes r = {.cli = c, .flags = i->options};
     struct spec s = *i->spec;
     CLEANUP_NODESET struct nodeset names = {0};
-    if (spec_check(&s, err) < 0) {
+    if (spec_check(&s, err) < 0 || spec_check_request(&s, err) < 0) {
         err->code = ERR_USAGE;
         return -1;
     }

@@ -554,6 +554,21 @@ static void planner_take_found(struct plan *p, const struct spec *s, const struc
              f->run, listed);
 }
 
+// What was requested and changes nothing, but is no error.
+static void note_unused(struct plan *p, const struct spec *s)
+{
+    struct spec usual;
+    uint64_t huge = 2 << 20, bytes = spec_bytes_per_rank(s, huge);
+    spec_init(&usual, (enum benchmark_id)s->benchmark);
+    if (*s->cpus && strcmp(s->ranks, usual.ranks) != 0)
+        note(p, "cpus names the CPUs of the ranks: ranks (%s) is not used", s->ranks);
+    if (s->quick && s->method == METHOD_CLASSIC)
+        note(p, "method classic times each cell once: quick changes nothing");
+    if (s->benchmark == BENCHMARK_PAGEFAULT && bytes % huge)
+        note(p, "size is rounded up to whole huge pages: %" PRIu64 " MiB",
+             (bytes + huge - 1) / huge * (huge >> 20));
+}
+
 // --- What benchmarks need besides ranks --------------------------------------------------------
 
 static int by_number(const void *a, const void *b)
@@ -837,6 +852,7 @@ int plan_make(struct plan *p, const struct spec *s, const struct topology *t, st
         note_sharing(&made, s, t, err) < 0)
         return -1;
     note_kinds(&made, t);
+    note_unused(&made, s);
     planner_take_found(&made, s, t);
     if (count_bytes(&made, s, t, err) < 0)
         return -1;

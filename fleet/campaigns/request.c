@@ -11,6 +11,7 @@
 #include "base/jsonw.h"
 #include "base/str.h"
 #include "model/spec.h"
+#include "model/spec_request.h"
 
 static const char *const each_by_names[] = {"", "rack", "class", "prefix", NULL};
 static const char *const order_names[] = {"stalest", "name", NULL};
@@ -143,7 +144,7 @@ static int member_spec(struct campaign_request *r, const struct json *v, const c
     char member[sizeof err->member];
     if (!s)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a specification");
-    if (spec_from_json(s, v, NULL, err) < 0 || spec_check_note(s, err) < 0) {
+    if (spec_from_json(s, v, NULL, err) < 0 || spec_check_request(s, err) < 0) {
         snprintf(member, sizeof member, "%s%s%.50s", name, *err->member ? "." : "", err->member);
         memcpy(err->member, member, sizeof member);
         return -1;

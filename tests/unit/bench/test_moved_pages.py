@@ -24,7 +24,7 @@ BENCHMARKS = [
     ["firsttouch", *SMALL],
     ["loaded", *SMALL, "--steps=2"],
     ["hierarchy", "--size=32M", "--quick", "--visits=1", "--sample-us=20"],
-    ["scan", "--quick", "--visits=2", "--cell-ms=5", "--sample-us=50", "--repetitions=50"],
+    ["scan", "--quick", "--visits=4", "--cell-ms=5", "--sample-us=50", "--repetitions=50"],
     ["atomics", "--quick", "--visits=1", "--sample-us=200", "--operation=fetch_add"],
 ]
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "self,vader",

@@ -145,7 +145,7 @@ BENCHMARKS = [
     ("hierarchy", ["--size=32M", "--quick", "--visits=2", "--sample-us=50"],
      {"latency": (2, 53), "base_pages": (2, 57), "packed": (2, 57), "huge_pages": (2, 7),
       "parallel": (2, 20), "stride": (2, 7), "cycle": (2, 1), "nodes": (2, 1)}),
-    ("scan", ["--quick", "--visits=2", "--cell-ms=5", "--sample-us=50", "--repetitions=50"],
+    ("scan", ["--quick", "--visits=4", "--cell-ms=5", "--sample-us=50", "--repetitions=50"],
      {"latency": (2, 2), "bandwidth": (2, 1), "transfer": (1, 1), "core": (2, 4), "l3": (1, 3),
       "node": (1, 3), "pair": (1, 1)}),
     ("loaded", [*SMALL, "--visits=1", "--steps=2"], {"latency": (1, 3), "bandwidth": (1, 3)}),

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/stats/odd.h"
 #include "base/cleanup.h"
 #include "bench/session/pair_choice.h"
+#include "model/scan.h"
 #include "model/topology.h"
 #include "tests/unit/analysis/simulate.h"
 #include "tests/unit/tap.h"
@@ -476,6 +478,7 @@ static void test_choice(void)
 
 int main(void)
 {
+    CHECK_INT(SCAN_VISITS_LEAST, odd_visits_needed(1), "as few visits as confirm one candidate");
     test_choice();
     test_pairs_time();
     test_budget();

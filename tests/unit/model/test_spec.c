@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/spec_values.h"
+#include "model/spec_request.h"
 
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "model/spec_values.h"
 #include "tests/unit/tap.h"
 
 static int read_spec(struct spec *s, const char *text, struct err *err)
@@ -142,6 +143,85 @@ static void refuses(void)
     }
 }
 
+// What a stored run may have, and a new one may not: the member has no effect.
+static const struct {
+    const char *json, *member; // "" accepted
+} new_runs[] = {
+    {"{\"benchmark\":\"latency\",\"method\":\"classic\",\"visits\":3}", "visits"},
+    {"{\"benchmark\":\"latency\",\"method\":\"classic\",\"precision\":3}", "precision"},
+    {"{\"benchmark\":\"latency\",\"method\":\"classic\",\"min_samples\":30}", "min_samples"},
+    {"{\"benchmark\":\"latency\",\"method\":\"classic\",\"sample_us\":30}", "sample_us"},
+    {"{\"benchmark\":\"latency\",\"method\":\"classic\",\"cell_ms\":30}", "cell_ms"},
+    {"{\"benchmark\":\"latency\",\"method\":\"classic\",\"quick\":true,\"visits\":3}", "visits"},
+    {"{\"benchmark\":\"latency\",\"method\":\"classic\",\"quick\":true}", ""},
+    {"{\"benchmark\":\"latency\",\"method\":\"classic\",\"visits\":8,\"seed\":3}", ""},
+    {"{\"benchmark\":\"latency\",\"size\":\"1,2\",\"locality\":\"2M\"}", "locality"},
+    {"{\"benchmark\":\"latency\",\"size\":\"1,2\",\"locality\":\"1M\"}", ""},
+    {"{\"benchmark\":\"latency\",\"hyperthreads\":true,\"cpus\":\"0\"}", "hyperthreads"},
+    {"{\"benchmark\":\"c2c\",\"hyperthreads\":true,\"cpus\":\"0,1\"}", "hyperthreads"},
+    {"{\"benchmark\":\"latency\",\"hyperthreads\":true,\"ranks\":2}", ""},
+    {"{\"benchmark\":\"c2c\",\"definition\":\"hitm\",\"lines\":4}", "lines"},
+    {"{\"benchmark\":\"c2c\",\"definition\":\"hit\",\"lines\":1}", "lines"},
+    {"{\"benchmark\":\"c2c\",\"definition\":\"states\",\"lines\":4}", "lines"},
+    {"{\"benchmark\":\"c2c\",\"definition\":\"all\",\"lines\":4}", ""},
+    {"{\"benchmark\":\"c2c\",\"definition\":\"hit\",\"repetitions\":300}", ""},
+    {"{\"benchmark\":\"atomics\",\"operation\":\"locks\",\"form\":\"llsc\"}", "form"},
+    {"{\"benchmark\":\"atomics\",\"operation\":\"mcs\",\"form\":\"lse\"}", "form"},
+    {"{\"benchmark\":\"atomics\",\"operation\":\"cas\",\"form\":\"lse\"}", ""},
+    {"{\"benchmark\":\"atomics\",\"form\":\"lse\"}", ""},
+    {"{\"benchmark\":\"bandwidth\",\"sweep\":\"memcpy\",\"stores\":\"streaming\"}", "stores"},
+    {"{\"benchmark\":\"bandwidth\",\"kernel\":\"read\",\"stores\":\"streaming\"}", "stores"},
+    {"{\"benchmark\":\"bandwidth\",\"kernel\":\"write\",\"stores\":\"streaming\"}", "stores"},
+    {"{\"benchmark\":\"bandwidth\",\"kernel\":\"add\",\"stores\":\"streaming\"}", ""},
+    {"{\"benchmark\":\"bandwidth\",\"visits\":9}", "visits"},
+    {"{\"benchmark\":\"bandwidth\",\"visits\":9,\"passes\":9}", ""},
+    {"{\"benchmark\":\"bandwidth\",\"passes\":3}", ""},
+    {"{\"benchmark\":\"bandwidth\",\"quick\":true,\"visits\":6}", "visits"},
+    {"{\"benchmark\":\"bandwidth\",\"quick\":true,\"passes\":3}", ""},
+    {"{\"benchmark\":\"pagefault\",\"visits\":31}", "visits"},
+    {"{\"benchmark\":\"pagefault\",\"size\":\"1K\"}", "size"},
+    {"{\"benchmark\":\"pagefault\",\"size\":\"4K\"}", ""},
+    {"{\"benchmark\":\"pagefault\",\"size\":\"auto\"}", ""},
+    {"{\"benchmark\":\"firsttouch\",\"seed\":2}", "seed"},
+    {"{\"benchmark\":\"scan\",\"visits\":1}", "visits"},
+    {"{\"benchmark\":\"scan\",\"visits\":3}", "visits"},
+    {"{\"benchmark\":\"scan\",\"visits\":4}", ""},
+    {"{\"benchmark\":\"latency\",\"note\":\"a\\u0007b\"}", "note"},
+};
+
+static void refuses_without_effect(void)
+{
+    for (size_t k = 0; k < COUNT_OF(new_runs); k++) {
+        struct spec s;
+        struct err err = {0};
+        CHECK(read_spec(&s, new_runs[k].json, &err) == 0, "%s: a stored run may have it: %s",
+              new_runs[k].json, err.text);
+        CHECK_INT(spec_check_request(&s, &err), *new_runs[k].member ? -1 : 0, "%s: %s",
+                  new_runs[k].json, err.text);
+        CHECK_STR(err.member, new_runs[k].member, "%s: %s", new_runs[k].json, err.text);
+    }
+}
+
+// The lower rank first: one series.
+static void orders_pairs(void)
+{
+    struct spec s;
+    struct err err = {0};
+    static const char *const names[] = {"c2c", "pingpong"};
+    for (int i = 0; i < 2; i++) {
+        char request[80];
+        CLEANUP_BUF struct buf of = BUF_INIT;
+        snprintf(request, sizeof request, "{\"benchmark\":\"%s\",\"pairs\":\"1-0,02-3,7-4\"}",
+                 names[i]);
+        CHECK(read_spec(&s, request, &err) == 0, "%s: %s", request, err.text);
+        spec_variant(&s, &of);
+        CHECK_STR(buf_text(&of), "pairs=0-1,2-3,4-7", "%s", request);
+    }
+    CHECK(read_spec(&s, "{\"benchmark\":\"c2c\",\"pairs\":\"classes\"}", &err) == 0 &&
+              !strcmp(s.pairs, "classes"),
+          "words stay as they are");
+}
+
 static void round_trip(void)
 {
     struct spec s, back;
@@ -188,9 +268,11 @@ static void every_benchmark(void)
                   b->quick && b->check && b->shapes,
               "row %d of the table is complete", k);
         spec_init(&s, (enum benchmark_id)k);
-        CHECK(spec_check(&s, &err) == 0, "%s by default: %s", benchmarks[k].name, err.text);
+        CHECK(spec_check(&s, &err) == 0 && spec_check_request(&s, &err) == 0, "%s by default: %s",
+              benchmarks[k].name, err.text);
         spec_quick(&s);
-        CHECK(spec_check(&s, &err) == 0 && s.quick, "%s --quick: %s", benchmarks[k].name, err.text);
+        CHECK(spec_check(&s, &err) == 0 && spec_check_request(&s, &err) == 0 && s.quick,
+              "%s --quick: %s", benchmarks[k].name, err.text);
         for (const struct preset *p = benchmarks[k].quick; p->name; p++)
             CHECK(spec_param(&s, p->name) &&
                       param_set_text(spec_param(&s, p->name), &s, p->value, &err) == 0,
@@ -311,6 +393,8 @@ int main(void)
     accepts();
     notes();
     refuses();
+    refuses_without_effect();
+    orders_pairs();
     round_trip();
     tables();
     return tap_done();

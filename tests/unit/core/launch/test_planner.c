@@ -252,6 +252,24 @@ static void shared_caches(void)
           "one rank after the other");
 }
 
+// What changes nothing and is no error is stated.
+static void unused_members(void)
+{
+    struct topology t CLEANUP(topology_fini) = synthetic("node:1 l3:1(size=16777216) core:2 pu:1");
+    CHECK(has_plan_note(&t, "{\"benchmark\":\"latency\",\"cpus\":\"0\",\"ranks\":2}",
+                        "ranks (2) is not used"),
+          "ranks beside cpus");
+    CHECK(!has_plan_note(&t, "{\"benchmark\":\"matrix\",\"cpus\":\"0\"}", "is not used"),
+          "a default is not stated");
+    CHECK(has_plan_note(&t, "{\"benchmark\":\"latency\",\"method\":\"classic\",\"quick\":true}",
+                        "quick changes nothing"),
+          "quick beside classic");
+    CHECK(has_plan_note(&t, "{\"benchmark\":\"pagefault\",\"size\":\"3M\"}",
+                        "whole huge pages: 4 MiB") &&
+              !has_plan_note(&t, "{\"benchmark\":\"pagefault\"}", "huge pages"),
+          "a size that is rounded up");
+}
+
 // What the ranks would refuse is refused by the plan.
 static void limits_of_ranks(void)
 {
@@ -569,6 +587,7 @@ int main(void)
     many_ranks();
     shared_cpus();
     shared_caches();
+    unused_members();
     limits_of_ranks();
     return tap_done();
 }

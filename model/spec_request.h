@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is checked of a new run only. Stored runs and imports may have it, so spec_check does not
+// look.
+#pragma once
+#include "model/spec.h"
+
+// A member that cannot have an effect beside the others, though it is not what the benchmark (or
+// quick) sets itself; effort that cannot give a result; and what spec_check_note refuses.
+// ERR_INVALID names the member, and says what would be right.
+int spec_check_request(const struct spec *s, struct err *err);
