@@ -17,6 +17,7 @@
 #include "client/when.h"
 #include "formats/result_print.h"
 #include "formats/result_table.h"
+#include "model/run.h"
 
 enum { QUALITY_GOOD_PERCENT = 5 };         // of samples disturbed, and still good
 enum { SPARK_ROWS = 16, SPARK_LEAST = 4 }; // curves shown, and the values that make one
@@ -94,14 +95,30 @@ static void what_line(const struct json *spec, char *line, size_t room)
     }
 }
 
+// "2 ranks"; of a run that has none, whether it can still get some. It is planned when it starts.
+static void ranks_text(const struct json *run, char *text, size_t room)
+{
+    int64_t n = json_get_i64(run, "ranks", 0);
+    int planned = json_count(json_get(json_get(run, "plan"), "ranks"));
+    bool ended = json_text(json_get(run, "finished")) != NULL;
+    if (n > 0 || json_get_i64(run, "cells", 0) > 0)
+        snprintf(text, room, "%lld rank%s", (long long)n, str_plural(n));
+    else if (!planned)
+        snprintf(text, room, "no rank %s", ended ? "started" : "yet");
+    else if (ended)
+        snprintf(text, room, "no rank reported, %d planned", planned);
+    else
+        snprintf(text, room, "%d rank%s planned", planned, str_plural(planned));
+}
+
 static void where_line(const struct json *run, char *line, size_t room)
 {
+    char ranks[60];
     const struct json *spec = json_get(run, "spec");
     const char *cpus = json_get_text(spec, "cpus", "");
-    int64_t n = json_get_i64(run, "ranks", 0);
-    snprintf(line, room, "%s, %lld rank%s (%s), memory %s", json_get_text(run, "node", "?"),
-             (long long)n, str_plural(n), *cpus ? cpus : json_get_text(spec, "ranks", "?"),
-             json_get_text(spec, "numa", "?"));
+    ranks_text(run, ranks, sizeof ranks);
+    snprintf(line, room, "%s, %s (%s), memory %s", json_get_text(run, "node", "?"), ranks,
+             *cpus ? cpus : json_get_text(spec, "ranks", "?"), json_get_text(spec, "numa", "?"));
 }
 
 static void when_line(const struct json *run, char *line, size_t room)
@@ -118,8 +135,11 @@ static void print_head(const struct cli *c, const struct json *run)
 {
     const struct json *spec = json_get(run, "spec"), *error = json_get(run, "error");
     char line[300];
-    snprintf(line, sizeof line, "%lld: %s", (long long)json_get_i64(run, "id", 0),
-             json_get_text(run, "state", "?"));
+    const char *state = json_get_text(run, "state", "?");
+    bool never =
+        strcmp(state, run_state_names[RUN_CANCELED]) == 0 && !json_text(json_get(run, "started"));
+    snprintf(line, sizeof line, "%lld: %s%s", (long long)json_get_i64(run, "id", 0), state,
+             never ? " before it started" : "");
     print_labelled(c, "run", line);
     print_labelled(c, "why", json_get_text(error, "text", ""));
     print_labelled(c, "waiting", json_get_text(json_get(run, "waiting"), "text", ""));

@@ -3,13 +3,13 @@
 // None of them names a benchmark.
 #include "model/spec.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "model/spec_values.h"
 #include "model/target.h"
 #include "model/topology.h"
 
@@ -140,15 +140,19 @@ static void forget_kernel(struct spec *s)
         s->kernel = 0;
 }
 
-// The first rank of a pair is the lower one, however it is listed. So 1-0 is the series of 0-1.
+// The first rank of a pair is the lower one, however a list that was checked has it. So 1-0 is the
+// series of 0-1.
 static void order_pairs(struct spec *s)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
-    int pairs[SPEC_PAIRS_MAX][2], n = 0;
-    if (!spec_param(s, "pairs") || spec_pairs(s->pairs, pairs, &n, NULL) < 0)
+    int first, second, used = 0;
+    if (!isdigit((unsigned char)*s->pairs))
         return;
-    for (int i = 0; i < n; i++)
-        buf_fmt(&text, "%s%d-%d", i ? "," : "", pairs[i][0], pairs[i][1]);
+    for (const char *at = s->pairs; sscanf(at, "%4d-%4d%n", &first, &second, &used) == 2;) {
+        buf_fmt(&text, "%s%d-%d", text.len ? "," : "", first < second ? first : second,
+                first < second ? second : first);
+        at += used + (at[used] == ',');
+    }
     if (buf_ok(&text))
         snprintf(s->pairs, sizeof s->pairs, "%s", buf_text(&text));
 }

@@ -189,6 +189,18 @@ def test_cancel_waits_for_one_run(deaf):
     assert run("cancel", str(one), url=url).returncode == 1  # it has finished already
 
 
+def test_a_run_that_was_canceled_before_it_started_has_no_ranks(deaf):
+    url = address(deaf)["NUMAPROBE_URL"]
+    first, second = (deaf.post("/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}).json["id"] for _ in range(2))
+    until(lambda: deaf.get(f"/v1/runs/{first}").json["progress"])  # so the second one waits
+    waiting = run("show", str(second), url=url).stdout
+    assert "no rank yet (0)" in waiting, waiting
+    assert run("cancel", str(second), "--wait=100", url=url).returncode == 0
+    shown = run("show", str(second), url=url).stdout
+    assert "canceled before it started" in shown and "no rank started (0)" in shown and "0 ranks" not in shown, shown
+    assert run("cancel", "--all", "--wait=100", url=url).returncode == 0
+
+
 # ---- 80 columns
 
 @pytest.fixture(scope="module")
