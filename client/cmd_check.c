@@ -11,6 +11,7 @@
 #include "analysis/peers/class_reference.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/figures.h"
 #include "base/str.h"
 #include "client/commands.h"
 #include "client/http.h"
@@ -220,9 +221,10 @@ static void reference_text(const struct reference_answer *a, const char *path, s
     else
         buf_fmt(out, "none of %d metric%s significantly slower by the threshold; ", v->compared,
                 str_plural(v->compared));
-    buf_fmt(out, "worst %s %.4g%s%s, %+.1f %% of %.4g (%d node%s, spread %.1f %%)", v->worst->name,
-            v->value, *v->worst->unit ? " " : "", v->worst->unit, v->percent, v->worst->median,
-            v->worst->nodes, str_plural(v->worst->nodes), 100 * v->worst->spread);
+    buf_fmt(out, "worst %s %s%s%s, %+.1f %% of %s (%d node%s, spread %.1f %%)", v->worst->name,
+            FIGURES(v->value), *v->worst->unit ? " " : "", v->worst->unit, v->percent,
+            FIGURES(v->worst->median), v->worst->nodes, str_plural(v->worst->nodes),
+            100 * v->worst->spread);
 }
 
 static void reference_line(const struct reference_answer *a, const struct check_flags *f,

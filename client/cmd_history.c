@@ -8,6 +8,7 @@
 #include "analysis/compare/setup_change.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/figures.h"
 #include "base/str.h"
 #include "base/suggest.h"
 #include "client/commands.h"
@@ -195,16 +196,18 @@ static void print_shift(const struct json *change)
 
 static void cmd_history_print_changes(const struct json *answer)
 {
+    enum { LIST_FIGURES = 6 }; // as in the list
     const struct json *list = json_get(answer, "change_points");
     if (json_is_array(list) && !json_first(list))
         puts("\nNo significant change.");
     for (const struct json *p = json_first(list); p; p = json_next(p)) {
         const struct json *changes = json_get(p, "fact_changes");
-        char time[WHEN_ROOM];
-        printf("\n%+.1f %% since %s (run %lld): %.6g -> %.6g %s\n",
-               json_get_number(p, "percent", NAN), when_show(json_get_text(p, "at", "?"), time),
-               (long long)json_get_i64(p, "run", 0), json_get_number(p, "before", NAN),
-               json_get_number(p, "after", NAN), json_get_text(answer, "unit", ""));
+        char time[WHEN_ROOM], before[FIGURES_ROOM], after[FIGURES_ROOM];
+        printf("\n%+.1f %% since %s (run %lld): %s -> %s %s\n", json_get_number(p, "percent", NAN),
+               when_show(json_get_text(p, "at", "?"), time), (long long)json_get_i64(p, "run", 0),
+               figures_text(json_get_number(p, "before", NAN), LIST_FIGURES, before),
+               figures_text(json_get_number(p, "after", NAN), LIST_FIGURES, after),
+               json_get_text(answer, "unit", ""));
         if (!json_first(changes))
             puts(json_is_array(changes)
                      ? "    no recorded fact of the machine changed with it"

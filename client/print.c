@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/csv.h"
+#include "base/figures.h"
 #include "base/jsonw.h"
 #include "base/str.h"
 #include "base/utf8.h"
@@ -339,9 +340,28 @@ static void write_stacked(const struct grid *g, const struct cli *cli, const int
     }
 }
 
+// A number with an exponent becomes one without, in place.
+static void write_plain_numbers(const struct grid *g)
+{
+    enum { TABLE_FIGURES = 6 }; // of grid_number
+    for (int i = 0; i < g->n_rows; i++) {
+        char text[FIGURES_ROOM], *cell = g->cells[i];
+        double v;
+        if (!g->columns[i % g->n_columns].number || !strchr(cell, 'e') || !str_to_double(cell, &v))
+            continue;
+        char *plain = NULL;
+        if (asprintf(&plain, "%s%s", *cell == '+' ? "+" : "",
+                     figures_text(v, TABLE_FIGURES, text)) < 0)
+            continue;
+        free(cell);
+        g->cells[i] = plain;
+    }
+}
+
 static void write_table(const struct grid *g, const struct cli *cli)
 {
     int widths[COLUMNS_MAX];
+    write_plain_numbers(g);
     measure_columns(g, cli, widths);
     const int columns = print_width(cli);
     if (columns && g->n_rows && !fit_columns(g, columns, widths)) {

@@ -6,6 +6,7 @@
 
 #include "analysis/report/section.h"
 #include "analysis/stats/median.h"
+#include "base/figures.h"
 
 // Below this index a quarter of the ranks or more might as well not be there.
 static const double FAIR = 0.75;
@@ -53,18 +54,18 @@ static void report_operation(struct report_out *o, const struct on_line *l, bool
     jsonw_fixed(w, "fairness", l->fairness, 3);
     jsonw_fixed(w, "least_share_percent", l->share, 3);
     if (!isnan(l->alone_ns))
-        snprintf(alone, sizeof alone, "%.4g ns by one rank%s", l->alone_ns,
+        snprintf(alone, sizeof alone, "%s ns by one rank%s", FIGURES(l->alone_ns),
                  l->ranks > 1 ? ". " : "");
     if (!isnan(l->handover_ns))
-        snprintf(handed, sizeof handed, ", handed over every %.4g ns", l->handover_ns);
+        snprintf(handed, sizeof handed, ", handed over every %s ns", FIGURES(l->handover_ns));
     if (l->ranks == 1)
         report_say(o, "%s: %s.", l->name, alone);
     else
         report_say(o,
-                   "%s: %s%d ranks on one line: %.4g ns each, %.4g million per second together%s. "
+                   "%s: %s%d ranks on one line: %s ns each, %s million per second together%s. "
                    "Jain's index is %.2f, the least rank gets %.3g %% of what the greatest gets.",
-                   l->name, alone, (int)l->ranks, l->all_ns, l->rate, handed, l->fairness,
-                   l->share);
+                   l->name, alone, (int)l->ranks, FIGURES(l->all_ns), FIGURES(l->rate), handed,
+                   l->fairness, l->share);
 }
 
 static void report_unfair(struct report_out *o, const struct on_line *l)
@@ -86,10 +87,10 @@ static void report_locks(struct report_out *o, const struct on_line *busiest,
     jsonw_text(w, "fastest_handover", fastest->name);
     jsonw_i64(w, "ranks", busiest->ranks);
     report_say(o,
-               "With %d ranks, %s is taken most often (%.4g million times per second), and %s is "
-               "handed over fastest (%.4g ns).",
-               (int)busiest->ranks, busiest->name, busiest->rate, fastest->name,
-               fastest->handover_ns);
+               "With %d ranks, %s is taken most often (%s million times per second), and %s is "
+               "handed over fastest (%s ns).",
+               (int)busiest->ranks, busiest->name, FIGURES(busiest->rate), fastest->name,
+               FIGURES(fastest->handover_ns));
 }
 
 int section_atomics(struct report_out *o, const struct report_source *run,

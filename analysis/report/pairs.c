@@ -9,6 +9,7 @@
 #include "analysis/report/section.h"
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
+#include "base/figures.h"
 #include "base/str.h"
 #include "model/shape.h"
 
@@ -170,11 +171,12 @@ static void report_class(struct report_out *o, struct members *x, double typical
     jsonw_fixed(w, "min", x->values[0], 3);
     jsonw_fixed(w, "max", x->values[x->n - 1], 3);
     if (x->n == 1)
-        report_say(o, "%s, %s: %.4g %s (one pair).", x->m->name, class_name(x->class), typical,
-                   unit);
+        report_say(o, "%s, %s: %s %s (one pair).", x->m->name, class_name(x->class),
+                   FIGURES(typical), unit);
     else
-        report_say(o, "%s, %s: typically %.4g %s, %.4g to %.4g over %d pairs.", x->m->name,
-                   class_name(x->class), typical, unit, x->values[0], x->values[x->n - 1], x->n);
+        report_say(o, "%s, %s: typically %s %s, %s to %s over %d pairs.", x->m->name,
+                   class_name(x->class), FIGURES(typical), unit, FIGURES(x->values[0]),
+                   FIGURES(x->values[x->n - 1]), x->n);
 }
 
 static void report_outliers(struct report_out *o, struct members *x, double typical)
@@ -198,10 +200,10 @@ static void report_outliers(struct report_out *o, struct members *x, double typi
         jsonw_fixed(w, "typical", typical, 3);
         jsonw_fixed(w, "percent", 100 * (v / typical - 1), 1);
         report_say(o,
-                   "%s: ranks %" PRId64 " and %" PRId64 " have %.4g %s, where %.4g is typical of "
+                   "%s: ranks %" PRId64 " and %" PRId64 " have %s %s, where %s is typical of "
                    "their class, %s (%+.0f %%).",
-                   x->m->name, first, second, v, x->m->unit, typical, class_name(x->class),
-                   100 * (v / typical - 1));
+                   x->m->name, first, second, FIGURES(v), x->m->unit, FIGURES(typical),
+                   class_name(x->class), 100 * (v / typical - 1));
     }
     if (odd <= told)
         return;
@@ -256,9 +258,9 @@ static void report_pair(struct report_out *o, const struct report_source *s, con
                    first, second, class, small, large);
     else
         report_say(o,
-                   "Ranks %d and %d (%s): a message of %s bytes takes %.2f µs, one of %s %.4g µs, "
+                   "Ranks %d and %d (%s): a message of %s bytes takes %.2f µs, one of %s %s µs, "
                    "which is %.1f GB/s.",
-                   first, second, class, small, quick, large, slow, mbps / 1000);
+                   first, second, class, small, quick, large, FIGURES(slow), mbps / 1000);
 }
 
 int section_pingpong(struct report_out *o, const struct report_source *run,
@@ -319,9 +321,9 @@ static void report_cache_lines(struct report_out *o, const struct matrix *m)
     if (apart)
         report_say(o,
                    "%.*s: it matters where a cache line is, for %d of %d pairs. Ranks %d and %d "
-                   "take %.4g %s on the fastest of %d lines, %.4g on the slowest (%.2f times).",
-                   word, m->name, apart, pairs, first, second, worst.fastest, m->unit, m->col.n,
-                   worst.slowest, worst.ratio);
+                   "take %s %s on the fastest of %d lines, %s on the slowest (%.2f times).",
+                   word, m->name, apart, pairs, first, second, FIGURES(worst.fastest), m->unit,
+                   m->col.n, FIGURES(worst.slowest), worst.ratio);
     else
         report_say(o,
                    "%.*s: the cache lines of a pair differ by less than 10 %%, or by less than the "

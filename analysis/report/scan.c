@@ -12,6 +12,7 @@
 #include "analysis/report/section.h"
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
+#include "base/figures.h"
 
 enum { LISTED_MOST = 32 };
 
@@ -128,7 +129,7 @@ static double scan_value(const struct report_source *run, const struct scan_find
 static void report_odd(struct report_out *o, const struct report_source *run,
                        const struct scan_finding *f)
 {
-    char name[160], values[120] = "";
+    char name[160], values[120] = "", spread[FIGURES_ROOM];
     const struct aspect_words *words = &aspect_words[f->aspect];
     const double *v = f->cell->v, value = scan_value(run, f), ratio = v[CELL_MEDIAN] / 100;
     double peers = f->aspect == ASPECT_BANDWIDTH ? value * ratio : value / ratio;
@@ -145,10 +146,11 @@ static void report_odd(struct report_out *o, const struct report_source *run,
     jsonw_fixed(w, "peers_value", peers, 3);
     jsonw_i64(w, "repetitions", (int64_t)v[CELL_N]);
     if (isfinite(value) && isfinite(v[CELL_SD]))
-        snprintf(values, sizeof values, " (%.4g %s; its peers %.4g ± %.2g)", value, words->unit,
-                 peers, peers * v[CELL_SD] / 100);
+        snprintf(values, sizeof values, " (%s %s; its peers %s ± %s)", FIGURES(value), words->unit,
+                 FIGURES(peers), figures_text(peers * v[CELL_SD] / 100, 2, spread));
     else if (isfinite(value))
-        snprintf(values, sizeof values, " (%.4g %s; its peers %.4g)", value, words->unit, peers);
+        snprintf(values, sizeof values, " (%s %s; its peers %s)", FIGURES(value), words->unit,
+                 FIGURES(peers));
     report_say(o, "The %s: %+.1f %% in %s%s, %+.1f to %+.1f %%, measured %d times.", name,
                v[CELL_MEDIAN] - 100, words->text, values, v[CELL_LO] - 100, v[CELL_HI] - 100,
                (int)v[CELL_N]);

@@ -10,6 +10,7 @@
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/figures.h"
 #include "base/str.h"
 #include "bench/session/pair_order.h"
 #include "bench/session/pairs.h"
@@ -340,10 +341,11 @@ static int control_note(struct lead *l, enum level level, const struct control *
     if (!c->others)
         return note_no_controls(l, shape->name, many, err);
     return session_note(l->s, err, CONDITION_CONCURRENT_PAIRS, -1,
-                        "%s: %s; control pair %d-%d: %.4g %s alone, %.4g %s while %d other pairs "
+                        "%s: %s; control pair %d-%d: %s %s alone, %s %s while %d other pairs "
                         "were measured (%+.1f %%, limit %.0f %%)",
-                        shape->name, many, c->first, c->second, c->alone, shape->unit,
-                        c->with_others, shape->unit, c->others, 100 * c->cost, 100 * COST_LIMIT);
+                        shape->name, many, c->first, c->second, FIGURES(c->alone), shape->unit,
+                        FIGURES(c->with_others), shape->unit, c->others, 100 * c->cost,
+                        100 * COST_LIMIT);
 }
 
 // 1: pairs of this level do not disturb each other; 0: they do, or it is not known; -1: failed.

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/figures.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/str.h"
@@ -531,10 +532,10 @@ static int report_modes(struct session *s, struct err *err)
     return session_note(
         s, err, CONDITION_TWO_MODES, -1,
         "the repetitions of %d of %d cells have two levels, and the result is one of "
-        "them by chance: %.4g in %.0f %% of the repetitions and %.4g in %.0f %% "
+        "them by chance: %s in %.0f %% of the repetitions and %s in %.0f %% "
         "(%s)",
-        d->two, d->cells, d->modes.low, 100 * (1 - d->modes.high_share), d->modes.high,
-        100 * d->modes.high_share, d->widest);
+        d->two, d->cells, FIGURES(d->modes.low), 100 * (1 - d->modes.high_share),
+        FIGURES(d->modes.high), 100 * d->modes.high_share, d->widest);
 }
 
 // The classic method has no repetitions, and says so by its name.

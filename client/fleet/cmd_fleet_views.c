@@ -10,6 +10,7 @@
 #include "analysis/peers/fleet_view.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/figures.h"
 #include "base/jsonw.h"
 #include "base/str.h"
 #include "client/exits.h"
@@ -161,7 +162,8 @@ static void ranking_print(const struct cli *c, const struct fleet_view *v,
     if (c->output == OUTPUT_TABLE && r->n > limit)
         printf("%lld more node%s\n", (long long)(r->n - limit), str_plural(r->n - limit));
     if (c->output == OUTPUT_TABLE)
-        printf("median %.6g, spread %.1f %% of %d node%s\n", r->median, r->spread, r->n,
+        printf("median %s, spread %.1f %% of %d node%s\n",
+               figures_text(r->median, 6, (char[FIGURES_ROOM]){0}), r->spread, r->n,
                str_plural(r->n));
 }
 

@@ -45,6 +45,21 @@ static void test_unicode(void)
     CHECK(!print_unicode(&c), "never into a file");
 }
 
+static void print_grid(const struct grid *g, const struct cli *c, char *shown, size_t room)
+{
+    FILE *file = tmpfile();
+    int before = dup(STDOUT_FILENO);
+    fflush(stdout);
+    dup2(fileno(file), STDOUT_FILENO);
+    grid_print(g, c);
+    fflush(stdout);
+    dup2(before, STDOUT_FILENO);
+    close(before);
+    rewind(file);
+    shown[fread(shown, 1, room - 1, file)] = '\0';
+    fclose(file);
+}
+
 // A label as wide as it is on a terminal, and what stands right of it.
 static void test_wide_cells(void)
 {
@@ -60,18 +75,33 @@ static void test_wide_cells(void)
         grid_cell(&g, "%s", labels[i]);
         grid_cell(&g, "1");
     }
-    FILE *file = tmpfile();
-    int before = dup(STDOUT_FILENO);
-    fflush(stdout);
-    dup2(fileno(file), STDOUT_FILENO);
-    grid_print(&g, &c);
-    fflush(stdout);
-    dup2(before, STDOUT_FILENO);
-    close(before);
-    rewind(file);
-    shown[fread(shown, 1, sizeof shown - 1, file)] = '\0';
-    fclose(file);
+    print_grid(&g, &c, shown, sizeof shown);
     CHECK_STR(shown, want, "columns line up");
+}
+
+// Tables are for people, the other formats for programs.
+static void test_large_numbers(void)
+{
+    static const struct column columns[] = {{.name = "text", .title = "TEXT"},
+                                            {.name = "n", .title = "N", .number = true}};
+    static const struct {
+        enum output output;
+        const char *want;
+    } all[] = {
+        {OUTPUT_TABLE, "TEXT        N\n1e9   8841230\n"},
+        {OUTPUT_NDJSON, "{\"text\":\"1e9\",\"n\":8.84123e+06}\n"},
+        {OUTPUT_CSV, "text,n\n1e9,8.84123e+06\n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        struct cli c = {.output = all[i].output};
+        struct grid g CLEANUP(grid_fini);
+        char shown[200];
+        grid_init(&g, columns, COUNT_OF(columns));
+        grid_cell(&g, "1e9");
+        grid_number(&g, 8841234.5);
+        print_grid(&g, &c, shown, sizeof shown);
+        CHECK_STR(shown, all[i].want, "a number of seven figures, format %d", (int)all[i].output);
+    }
 }
 
 static void test_cut(void)
@@ -87,6 +117,7 @@ int main(void)
     test_sparkline();
     test_unicode();
     test_wide_cells();
+    test_large_numbers();
     test_cut();
     return tap_done();
 }

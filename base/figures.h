@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers as people read them. Documents for programs have %g.
+#pragma once
+
+enum { FIGURES_ROOM = 48 };
+
+// As %.*g with so many significant figures, but never with an exponent: "12.57", "8841000",
+// "0.00002". Beyond 10^±15 it has one. Returns out.
+char *figures_text(double v, int figures, char out[static FIGURES_ROOM]);
+
+// Four figures, in a buffer that lives as long as the block.
+#define FIGURES(v) figures_text(v, 4, (char[FIGURES_ROOM]){0})
