@@ -72,9 +72,7 @@ static bool reading_outdated(void *context)
 static int64_t fleet_version(void *context)
 {
     const struct fleetd *d = context;
-    struct poller_totals t;
-    poller_totals(d->services.poller, &t);
-    return d->services.started_ms + t.stored + t.kept;
+    return d->services.started_ms + poller_changes(d->services.poller, clock_mono_ms());
 }
 
 static int64_t fleet_generation(void *context)

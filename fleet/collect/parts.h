@@ -17,6 +17,8 @@ enum {
     LACKED_EACH = 32,        // of them, of a node
     WISHES_ROOM = 64,        // of a kind that wait to be requested; the store repeats others
     DOCUMENTS_AT_ONCE = 32,  // that are requested: one of a node is all that a batch brings
+    FACTS_BURST = 20,        // changes at once by facts of machines, then one each
+    FACTS_EVERY_MS = 1000,   // while a first sweep brings those of thousands, one by one
     WHOLE_AT_ONCE = 4,       // whole runs that are requested, of at most 32 MiB each
     BEHIND_AT_ONCE = 2,      // of both at other collectors: each lets 4 of a client wait, one of
                              // them is its feed, and one is left for whoever is at this machine
@@ -77,7 +79,9 @@ struct poller {
     struct lacked lacked[LACKED_ROOM];
     int64_t n_lacked; // that were added
     struct wishes wishes[WISH_KINDS];
-    int behind_in_flight; // of all kinds
+    bool facts_uncounted;            // stored since poller_changes() counted them
+    struct log_budget facts_changes; // how often it does
+    int behind_in_flight;            // of all kinds
     struct fetch_limits whole_limits;
     int64_t pushed;         // pages that nodes sent themselves
     bool named;             // all sources have named their nodes

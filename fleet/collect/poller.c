@@ -236,6 +236,7 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
         node_placed(n, r);
     else if (r->of == INGEST_FACTS && r->kind == INGEST_STORED) {
         p->totals.documents++;
+        p->facts_uncounted = true;
         push_lacks_no_more(p, r->hash);
     } else if (n && r->of == INGEST_PAGE && r->kind == INGEST_STORED)
         node_stored(n, r);
@@ -247,7 +248,7 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
     if (n && n->pushes && r->of == INGEST_FACTS &&
         (r->kind == INGEST_STORED || r->kind == INGEST_REFUSED))
         push_facts_reported(n, r);
-    if (r->kind == INGEST_STORED && r->of != INGEST_PAGE)
+    if (r->kind == INGEST_STORED && r->of != INGEST_PAGE && r->of != INGEST_FACTS)
         p->totals.kept++;
     poller_pass(p, r);
     poller_wake(p);
@@ -293,6 +294,16 @@ static void on_ingest_ended(void *ctx, const struct ingest_head *suspect)
 void poller_totals(const struct poller *p, struct poller_totals *out)
 {
     *out = p->totals;
+}
+
+int64_t poller_changes(struct poller *p, int64_t now_ms)
+{
+    if (p->facts_uncounted &&
+        log_budget_take(&p->facts_changes, FACTS_BURST, FACTS_EVERY_MS, now_ms)) {
+        p->totals.kept++;
+        p->facts_uncounted = false;
+    }
+    return p->totals.stored + p->totals.kept;
 }
 
 void poller_listen(struct poller *p, poller_report_fn *fn, void *ctx)

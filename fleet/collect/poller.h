@@ -33,6 +33,10 @@ const struct polled *poller_find(const struct poller *p, const char *name); // N
 // NULL: there are fewer.
 const struct polled *poller_collector_at(const struct poller *p, int i);
 void poller_totals(const struct poller *p, struct poller_totals *out);
+// Another number after each change of what is stored. Facts of machines arrive one by one after a
+// first sweep, and each would make every kept response old. So after the first few they count once
+// a second.
+int64_t poller_changes(struct poller *p, int64_t now_ms);
 size_t poller_backlog(const struct poller *p); // bytes received and not stored
 
 // Takes a page that a node sent itself, unread. Its number, or -1. ERR_NOT_FOUND: no source names

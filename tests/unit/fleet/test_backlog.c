@@ -333,6 +333,26 @@ static int judge_too_much(void)
     return 0;
 }
 
+static int64_t changes_by_facts(int64_t now_ms)
+{
+    poller->facts_uncounted = true; // as when the process that stores reports some
+    return poller_changes(poller, now_ms);
+}
+
+static void test_facts_that_arrive_one_by_one(void)
+{
+    int64_t now = clock_mono_ms(), before = poller_changes(poller, now), after = before;
+    for (int i = 0; i < 2 * FACTS_BURST; i++)
+        after = changes_by_facts(now);
+    CHECK_INT(after - before, FACTS_BURST, "facts of a small fleet make responses anew at once");
+    for (int i = 1; i <= 1000; i++)
+        after = changes_by_facts(now + 10LL * i);
+    CHECK_INT(after - before, FACTS_BURST + 10, "those of a large one do once a second");
+    int64_t last = changes_by_facts(now + 10010);
+    CHECK(poller->facts_uncounted, "the last ones are not counted yet");
+    CHECK_INT(poller_changes(poller, now + 20000), last + 1, "and are not forgotten");
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--ingest") == 0)
@@ -346,6 +366,7 @@ int main(int argc, char **argv)
     if (!campaigns)
         return tap_done();
     test_room();
+    test_facts_that_arrive_one_by_one();
     test_lacked();
     test_behind();
     test_whole_runs();
