@@ -129,6 +129,14 @@ static int check_passes(const struct spec *s, struct err *err)
                    s->passes, s->visits);
 }
 
+static int check_stores(const struct spec *s, struct err *err)
+{
+    if (s->instructions != INSTRUCTIONS_SCALAR || s->stores != STORES_STREAMING)
+        return 0;
+    return err_set(err, ERR_INVALID, "stores",
+                   "must be cached with scalar instructions, which have no streaming stores");
+}
+
 static int check_least(const struct spec *s, struct err *err)
 {
     if (s->benchmark == BENCHMARK_SCAN && s->visits < SCAN_VISITS_LEAST)
@@ -146,7 +154,8 @@ int spec_check_request(const struct spec *s, struct err *err)
     for (size_t i = 0; i < COUNT_OF(unused); i++)
         if (check_unused(s, &unused[i], err) < 0)
             return -1;
-    if (check_locality(s, err) < 0 || check_passes(s, err) < 0 || check_least(s, err) < 0)
+    if (check_locality(s, err) < 0 || check_passes(s, err) < 0 || check_stores(s, err) < 0 ||
+        check_least(s, err) < 0)
         return -1;
     return spec_check_note(s, err);
 }

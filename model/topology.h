@@ -82,6 +82,18 @@ struct found_speed {
     double times; // something takes so many times as long as is assumed; 0 without a run
 };
 
+// Instructions that a run can choose. Without CPU_KNOWN nothing is known.
+enum cpu_instructions {
+    CPU_KNOWN = 1,
+    CPU_SSE2 = 2,
+    CPU_AVX2 = 4,
+    CPU_AVX512 = 8,
+    CPU_NEON = 16,
+    CPU_SVE = 32,
+    CPU_LLSC = 64,
+    CPU_LSE = 128,
+};
+
 struct topology {
     int n_cpus, n_nodes, n_caches;
     struct topo_cpu *cpus;     // ascending os; owned
@@ -96,6 +108,7 @@ struct topology {
     struct page_sizes pages;       // all zero: not known
     int weights[TOPOLOGY_WEIGHTS]; // of nodes, in weighted interleave; all 0: the kernel has none
     bool this_system;              // false: from an XML file, a synthetic text or a recorded /sys
+    unsigned instructions;         // bits of enum cpu_instructions; 0: of another system
     char cpu_model[96];
     char source[24];                   // "linux", "xml", "synthetic", "recorded", "stored"
     struct found_memory found;         // measured, not read: in no document

@@ -822,6 +822,56 @@ static int needs_ranks(struct plan *p, const struct spec *s, struct err *err)
         p->n_ranks);
 }
 
+// A choice of a parameter, and what a CPU needs for it; scalar code and auto need nothing.
+struct needed {
+    int choice;
+    unsigned bit; // enum cpu_instructions
+    const char *name;
+};
+
+static const struct needed sets_needed[] = {
+    {INSTRUCTIONS_SSE2, CPU_SSE2, "sse2"},       {INSTRUCTIONS_AVX2, CPU_AVX2, "avx2"},
+    {INSTRUCTIONS_AVX512, CPU_AVX512, "avx512"}, {INSTRUCTIONS_NEON, CPU_NEON, "neon"},
+    {INSTRUCTIONS_SVE, CPU_SVE, "sve"},
+};
+
+static const struct needed forms_needed[] = {
+    {FORM_LSE, CPU_LSE, "lse"},
+    {FORM_LLSC, CPU_LLSC, "llsc"},
+};
+
+// `always`: what every CPU has.
+static int planner_check_needed(const struct needed *list, size_t n, int choice, unsigned has,
+                                const char *member, const char *always, struct err *err)
+{
+    char there[80];
+    const char *wanted = NULL;
+    snprintf(there, sizeof there, "%s", always);
+    for (size_t i = 0; i < n; i++) {
+        size_t used = strlen(there);
+        if (has & list[i].bit)
+            snprintf(there + used, sizeof there - used, ", %s", list[i].name);
+        else if (list[i].choice == choice)
+            wanted = list[i].name;
+    }
+    if (!wanted || !(has & CPU_KNOWN))
+        return 0;
+    return err_set(err, ERR_INVALID, member, "must be %s%s on this CPU, which has no other; got %s",
+                   strchr(there, ',') ? "one of " : "", there, wanted);
+}
+
+static int check_instructions(const struct spec *s, const struct topology *t, struct err *err)
+{
+    if (spec_param(s, "instructions") &&
+        planner_check_needed(sets_needed, COUNT_OF(sets_needed), s->instructions, t->instructions,
+                             "instructions", "auto, scalar", err) < 0)
+        return -1;
+    if (!spec_param(s, "form"))
+        return 0;
+    return planner_check_needed(forms_needed, COUNT_OF(forms_needed), s->form, t->instructions,
+                                "form", "auto", err);
+}
+
 // What the ranks would refuse after their start.
 static int check_limits(const struct plan *p, const struct spec *s, const struct topology *t,
                         struct err *err)
@@ -831,6 +881,8 @@ static int check_limits(const struct plan *p, const struct spec *s, const struct
                        "must be 0 or at least the cache line of %d bytes, because several links "
                        "would share one; got %llu",
                        t->line_bytes, (unsigned long long)s->stride);
+    if (check_instructions(s, t, err) < 0)
+        return -1;
     if (s->benchmark != BENCHMARK_ATOMICS) // of bandwidth the working sets follow from it
         return 0;
     CLEANUP_MEM int *counts = calloc(SPEC_RANKS_MAX, sizeof *counts);

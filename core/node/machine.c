@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "core/node/cpu_instructions.h"
 #include "core/node/hwloc.h"
 #include "core/node/hwloc_stored.h"
 #include "core/node/load.h"
@@ -131,6 +132,8 @@ int machine_read(struct machine *m, const char *root, struct err *err)
         limit_to_ours(&got.topology, root);
     if (got.topology.this_system)
         got.topology.pages = memory_page_sizes(root);
+    if (got.topology.this_system)
+        got.topology.instructions = cpu_instructions_read(root);
     machine_read_weights(&got.topology, root);
     fingerprint_read(&got.fingerprint, &got.topology, root);
     if (gethostname(got.hostname, sizeof got.hostname - 1) < 0)

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import os
+import platform
 import pty
 import sqlite3
 import subprocess
@@ -158,6 +159,9 @@ def test_every_benchmark_by_the_daemon(finished, benchmark, members, wanted):
     ("latency", {"load": "read"}, "load"),
     ("latency", {"method": "classic", "locality": "1M"}, "locality"),
     ("bandwidth", {"size": "60T"}, "size"),
+    ("latency", {"method": "classic", "visits": 3}, "visits"),
+    ("pagefault", {"size": "1K"}, "4K at least"),
+    ("bandwidth", {"instructions": "neon" if platform.machine() == "x86_64" else "avx2"}, "must be one of auto, scalar"),
 ])
 def test_impossible_requests_are_refused_by_name(finished, benchmark, members, member):
     daemon, _ = finished

@@ -173,6 +173,8 @@ static const struct {
     {"{\"benchmark\":\"bandwidth\",\"kernel\":\"read\",\"stores\":\"streaming\"}", "stores"},
     {"{\"benchmark\":\"bandwidth\",\"kernel\":\"write\",\"stores\":\"streaming\"}", "stores"},
     {"{\"benchmark\":\"bandwidth\",\"kernel\":\"add\",\"stores\":\"streaming\"}", ""},
+    {"{\"benchmark\":\"bandwidth\",\"instructions\":\"scalar\",\"stores\":\"streaming\"}",
+     "stores"},
     {"{\"benchmark\":\"bandwidth\",\"visits\":9}", "visits"},
     {"{\"benchmark\":\"bandwidth\",\"visits\":9,\"passes\":9}", ""},
     {"{\"benchmark\":\"bandwidth\",\"passes\":3}", ""},

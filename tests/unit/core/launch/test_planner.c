@@ -252,6 +252,26 @@ static void shared_caches(void)
           "one rank after the other");
 }
 
+// Nothing is known of the CPU of a recorded topology.
+static void instructions(void)
+{
+    struct topology t CLEANUP(topology_fini) = synthetic("node:1 l3:1(size=16777216) core:2 pu:1");
+    static const char sve[] = "{\"benchmark\":\"bandwidth\",\"instructions\":\"sve\"}",
+                      avx2[] = "{\"benchmark\":\"bandwidth\",\"instructions\":\"avx2\"}",
+                      lse[] = "{\"benchmark\":\"atomics\",\"form\":\"lse\"}";
+    expect_ranks(&t, sve, 2);
+    expect_ranks(&t, lse, 2);
+    t.instructions = CPU_KNOWN | CPU_SSE2 | CPU_AVX2;
+    expect_ranks(&t, avx2, 2);
+    refuse(&t, sve, "instructions", "must be one of auto, scalar, sse2, avx2 on this CPU");
+    refuse(&t, lse, "form", "must be auto on this CPU");
+    t.instructions = CPU_KNOWN | CPU_NEON | CPU_SVE | CPU_LLSC;
+    expect_ranks(&t, sve, 2);
+    expect_ranks(&t, "{\"benchmark\":\"atomics\",\"form\":\"llsc\"}", 2);
+    refuse(&t, avx2, "instructions", "must be one of auto, scalar, neon, sve on this CPU");
+    refuse(&t, lse, "form", "must be one of auto, llsc on this CPU");
+}
+
 // What changes nothing and is no error is stated.
 static void unused_members(void)
 {
@@ -587,6 +607,7 @@ int main(void)
     many_ranks();
     shared_cpus();
     shared_caches();
+    instructions();
     unused_members();
     limits_of_ranks();
     return tap_done();

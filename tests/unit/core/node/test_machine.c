@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading machines: recorded ones, this one, and what comes and goes.
+#include "core/node/cpu_instructions.h"
 #include "tests/unit/core/node/machines.h"
 
 // Whatever is asked for: CPUs exist and are allowed, memory is where memory is.
@@ -114,6 +115,40 @@ static void write_cpus(const char *root, int n)
     dir_write(root, "sys/devices/system/cpu/online", "0-3\n");
     dir_write(root, "sys/devices/system/cpu/possible", "0-3\n");
     dir_write(root, "proc/cpuinfo", "processor\t: 0\nmodel name\t: Test CPU\n");
+}
+
+// Of the architecture that this program is built for. A word is a whole word, however long the
+// line.
+static void cpu_sets(void)
+{
+    char root[64], line[6000];
+    static const struct {
+        const char *words;
+        unsigned x86, arm;
+    } all[] = {
+        {"flags\t\t: fpu sse2 avx2 fma avx512f\n", CPU_SSE2 | CPU_AVX2 | CPU_AVX512, 0},
+        {"flags\t\t: fpu sse2 avx2 avx512fp\n", CPU_SSE2, 0},
+        {"Features\t: fp asimd atomics sve\n", 0, CPU_NEON | CPU_LSE | CPU_SVE | CPU_LLSC},
+        {"Features\t: fp asimd sve2\n", 0, CPU_NEON | CPU_LLSC},
+    };
+    dir_make(root);
+    CHECK_INT(cpu_instructions_read(root), 0, "no file");
+    dir_write(root, "proc/cpuinfo", "processor\t: 0\nmodel name\t: flags\n");
+    CHECK_INT(cpu_instructions_read(root), 0, "no list");
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        unsigned want = CPU_KNOWN;
+#if defined __x86_64__
+        want |= all[i].x86;
+#elif defined __aarch64__
+        want |= all[i].arm;
+#endif
+        const char *list = strchr(all[i].words, ':') + 1;
+        snprintf(line, sizeof line, "processor\t: 0\n%.*s%5000s%s", (int)(list - all[i].words),
+                 all[i].words, "", list);
+        dir_write(root, "proc/cpuinfo", line);
+        CHECK_INT(cpu_instructions_read(root), want, "%s", list);
+    }
+    dir_remove(root);
 }
 
 // Node 0 has memory and no CPUs, and node 1 is its nearest: hwloc lists node 0 first, with the CPUs
@@ -334,6 +369,7 @@ int main(void)
 {
     recorded_machines();
     this_machine();
+    cpu_sets();
     without_cpus();
     memory_comes_and_goes();
     cpus_come_and_go();
