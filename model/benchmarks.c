@@ -166,8 +166,8 @@ static const struct param latency_params[] = {
      .min = 0,
      .max = 1099511627776.0,
      .def = "0",
-     .help = "Shuffle only within blocks of at most this size, block after block. This avoids most "
-             "TLB misses. It is below the largest working set. 0: the whole working set."},
+     .help = "Shuffle only within blocks of this size, block after block, which avoids most TLB "
+             "misses. Below the largest working set. 0: the whole of it."},
     {.name = "load",
      .kind = PARAM_ENUM,
      .offset = AT(load),
@@ -514,7 +514,7 @@ static const struct param common_params[] = {
      .kind = PARAM_BOOL,
      .offset = AT(hyperthreads),
      .def = "false",
-     .help = "Use all hardware threads of a core, not only one. Not beside cpus."},
+     .help = "Use all hardware threads of a core. Not beside cpus."},
     {.name = "oversubscribe",
      .effort = true,
      .kind = PARAM_BOOL,
