@@ -159,7 +159,8 @@ static const struct stream_code *instructions_code(enum instructions which)
     case INSTRUCTIONS_AVX2:
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? code_avx2 : NULL;
     case INSTRUCTIONS_AVX512:
-        return __builtin_cpu_supports("avx512f") ? code_avx512 : NULL;
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma") ? code_avx512
+                                                                                  : NULL;
 #elif defined(__aarch64__)
     case INSTRUCTIONS_NEON:
         return code_neon;

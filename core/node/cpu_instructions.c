@@ -19,7 +19,7 @@ static const struct set {
 #if defined __x86_64__
     {CPU_SSE2, {"sse2"}},
     {CPU_AVX2, {"avx2", "fma"}},
-    {CPU_AVX512, {"avx512f"}},
+    {CPU_AVX512, {"avx512f", "fma"}},
 #elif defined __aarch64__
     {CPU_NEON, {"asimd"}},
     {CPU_SVE, {"sve"}},

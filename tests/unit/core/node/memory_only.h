@@ -4,12 +4,15 @@
 #pragma once
 #include "core/admission/checks.h"
 
-__attribute__((unused)) static void memory_beside_a_run(struct admission *a, const struct plan *p,
-                                                        const struct topology *t, const char *root)
+// `now` NULL: beside a run that is being measured.
+__attribute__((unused)) static void memory_beside(struct admission *a, const struct plan *p,
+                                                  const struct topology *t, const char *root,
+                                                  const struct readings *now)
 {
     struct policy policy;
     policy_defaults(&policy);
-    const struct admission_input in = {.policy = &policy, .plan = p, .topology = t, .root = root};
+    const struct admission_input in = {
+        .policy = &policy, .plan = p, .topology = t, .root = root, .now = now};
     admission_judge(a, &in);
 }
 
@@ -17,13 +20,9 @@ __attribute__((unused)) static void memory_beside_a_run(struct admission *a, con
 __attribute__((unused)) static void memory_only(struct admission *a, const struct plan *p,
                                                 const struct topology *t, const char *root)
 {
-    struct policy policy;
-    policy_defaults(&policy);
     const struct readings idle = {.quota_cpus = READING_UNKNOWN,
                                   .sees_others = true,
                                   .cpus = {.n = READING_UNKNOWN},
                                   .mems = {.n = READING_UNKNOWN}};
-    const struct admission_input in = {
-        .policy = &policy, .plan = p, .topology = t, .root = root, .now = &idle};
-    admission_judge(a, &in);
+    memory_beside(a, p, t, root, &idle);
 }

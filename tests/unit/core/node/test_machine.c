@@ -128,6 +128,7 @@ static void cpu_sets(void)
     } all[] = {
         {"flags\t\t: fpu sse2 avx2 fma avx512f\n", CPU_SSE2 | CPU_AVX2 | CPU_AVX512, 0},
         {"flags\t\t: fpu sse2 avx2 avx512fp\n", CPU_SSE2, 0},
+        {"flags\t\t: sse2 avx2 avx512f\n", CPU_SSE2, 0}, // both need fma too
         {"Features\t: fp asimd atomics sve\n", 0, CPU_NEON | CPU_LSE | CPU_SVE | CPU_LLSC},
         {"Features\t: fp asimd sve2\n", 0, CPU_NEON | CPU_LLSC},
     };

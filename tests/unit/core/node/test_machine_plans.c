@@ -149,10 +149,10 @@ static void admission(void)
     CHECK(a.n == 1 && admission_error(&a, &err) < 0 && err.code == ERR_NO_MEMORY_NODE &&
               strstr(err.text, "node 0"),
           "2 x (500 + 64) do not: %s", err.text);
-    memory_beside_a_run(&a, &p, &t, root);
+    memory_beside(&a, &p, &t, root, NULL);
     CHECK(a.n == 0, "beside a run of ours they do: what it holds will be free again");
     p.bytes_per_rank = (int64_t)4 << 30;
-    memory_beside_a_run(&a, &p, &t, root);
+    memory_beside(&a, &p, &t, root, NULL);
     CHECK(a.n == 1 && strstr(a.list[0].text, "80 % of its memory"), "2 x 4 GiB never do: %s",
           a.list[0].text);
     p.bytes_per_rank = 400 << 20;
