@@ -46,7 +46,7 @@ static void scale(struct spec *s, const struct spec *wanted, double f)
     for (size_t i = 0; i < sizeof efforts / sizeof *efforts; i++) {
         int64_t *v = value_of(&efforts[i], s), *least = value_of(&efforts[i], &quick);
         double share = efforts[i].last ? fmin(1, f) : fmax(0, f - 1);
-        if (v && *v > *least)
+        if (v && least && *v > *least)
             *v = *least + (int64_t)floor(share * (double)(*v - *least));
     }
 }

@@ -22,15 +22,19 @@ def openssl(*args):
     subprocess.run(["openssl", *map(str, args)], check=True, capture_output=True, stdin=subprocess.DEVNULL)
 
 
-def early(folder):
-    """A certificate of the year 2090. Only `openssl ca` can date one ahead."""
+def dated(folder, name, common_name, year, *issuer):
+    """A certificate of that year alone. `openssl ca` can date one in the past or ahead in every release."""
     (folder / "index").write_text("")
-    (folder / "early.cnf").write_text(f"[ca]\ndefault_ca=d\n[d]\ndatabase={folder}/index\nnew_certs_dir={folder}\nrand_serial=yes\n"
-                                      "default_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n")
-    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=early",
-            "-keyout", folder / "early.key", "-out", folder / "early.csr")
-    openssl("ca", "-batch", "-selfsign", "-config", folder / "early.cnf", "-keyfile", folder / "early.key", "-in", folder / "early.csr",
-            "-startdate", "20900101000000Z", "-enddate", "20910101000000Z", "-notext", "-out", folder / "early.pem")
+    (folder / "ca.cnf").write_text(f"[ca]\ndefault_ca=d\n[d]\ndatabase={folder}/index\nnew_certs_dir={folder}\nrand_serial=yes\n"
+                                   "default_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n")
+    request(folder, name, common_name)
+    openssl("ca", "-batch", *issuer, "-config", folder / "ca.cnf", "-in", folder / f"{name}.csr", "-startdate", f"{year}0101000000Z",
+            "-enddate", f"{year + 1}0101000000Z", "-extfile", folder / "names", "-notext", "-out", folder / f"{name}.pem")
+
+
+def request(folder, name, common_name):
+    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={common_name}",
+            "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.csr")
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +47,12 @@ def pki(tmp_path_factory):
                 "-addext", "keyUsage=critical,keyCertSign,cRLSign", "-keyout", folder / f"{ca}.key", "-out", folder / f"{ca}.pem")
     (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\nsubjectKeyIdentifier=hash\n"
                                   "authorityKeyIdentifier=keyid\n")
-    for name, ca in (("daemon", "ca"), ("client", "ca"), ("stranger", "other"), ("fleetd.example", "ca"), ("expired", "ca")):
-        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
-                f"/CN={'fleetd.example' if name in ('expired', 'stranger') else name}",
-                "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.csr")
+    for name, ca in (("daemon", "ca"), ("client", "ca"), ("stranger", "other"), ("fleetd.example", "ca")):
+        request(folder, name, "fleetd.example" if name == "stranger" else name)
         openssl("x509", "-req", "-in", folder / f"{name}.csr", "-CA", folder / f"{ca}.pem", "-CAkey", folder / f"{ca}.key",
-                "-CAcreateserial", "-days", -1 if name == "expired" else 2, "-extfile", folder / "names", "-out", folder / f"{name}.pem")
-    early(folder)
+                "-CAcreateserial", "-days", 2, "-extfile", folder / "names", "-out", folder / f"{name}.pem")
+    dated(folder, "expired", "fleetd.example", 2020, "-cert", folder / "ca.pem", "-keyfile", folder / "ca.key")
+    dated(folder, "early", "early", 2090, "-selfsign", "-keyfile", folder / "early.key")
     openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", 2, "-subj",
             "/CN=fleetd.example", "-keyout", folder / "self.key", "-out", folder / "self.pem")
     for key in folder.glob("*.key"):
