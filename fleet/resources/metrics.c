@@ -51,27 +51,55 @@ static int by_age(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// How old the newest page of the nodes is, and for how long the node that waits longest is due.
+static bool collector_stands_by(const struct poller *p)
+{
+    struct poller_totals t;
+    poller_totals(p, &t);
+    return t.store_state == STORE_STANDBY;
+}
+
+static void lag_count(const struct polled *n, int64_t mono_ms, int64_t *lag_ms)
+{
+    if (!n->busy && mono_ms - n->due_ms > *lag_ms)
+        *lag_ms = mono_ms - n->due_ms;
+}
+
+// Ages of the newest pages of nodes, and for how long the node or the collector that waits longest
+// is due. What comes through another collector has neither, and one on standby contacts no node.
+static int ages_of(const struct poller *p, int64_t *ages, int64_t *lag_ms)
+{
+    int n, known = 0;
+    int64_t now_ms = clock_wall_ms(), mono_ms = clock_mono_ms();
+    struct polled *const *nodes = poller_nodes(p, &n);
+    const struct polled *collector;
+    *lag_ms = 0;
+    if (collector_stands_by(p))
+        return 0;
+    for (int i = 0; i < n; i++) {
+        if (nodes[i]->state == NODE_GONE || node_asleep(nodes[i]) || *nodes[i]->behind)
+            continue;
+        if (nodes[i]->seen_ms)
+            ages[known++] = now_ms > nodes[i]->seen_ms ? now_ms - nodes[i]->seen_ms : 0;
+        lag_count(nodes[i], mono_ms, lag_ms);
+    }
+    for (int i = 0; (collector = poller_collector_at(p, i)); i++)
+        lag_count(collector, mono_ms, lag_ms);
+    return known;
+}
+
 static int write_ages(const struct fleet_services *s, struct exposition *e, struct err *err)
 {
     static const struct {
         const char *label;
         double share;
     } quantiles[] = {{"0.5", 0.5}, {"0.9", 0.9}, {"0.99", 0.99}, {"1", 1}};
-    int n, known = 0;
-    int64_t now_ms = clock_wall_ms(), mono_ms = clock_mono_ms(), lag_ms = 0;
-    struct polled *const *nodes = poller_nodes(s->poller, &n);
+    int n;
+    int64_t lag_ms;
+    poller_nodes(s->poller, &n);
     CLEANUP_MEM int64_t *ages = calloc((size_t)n + 1, sizeof *ages);
     if (!ages)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the ages of %d nodes", n);
-    for (int i = 0; i < n; i++) {
-        if (nodes[i]->state == NODE_GONE || node_asleep(nodes[i]))
-            continue;
-        if (nodes[i]->seen_ms)
-            ages[known++] = now_ms > nodes[i]->seen_ms ? now_ms - nodes[i]->seen_ms : 0;
-        if (!nodes[i]->busy && mono_ms - nodes[i]->due_ms > lag_ms)
-            lag_ms = mono_ms - nodes[i]->due_ms;
-    }
+    int known = ages_of(s->poller, ages, &lag_ms);
     qsort(ages, (size_t)known, sizeof *ages, by_age);
     exposition_begin(e, "numaprobe_fleet_staleness_seconds", "summary",
                      "Time since the last page of a node was stored, over the nodes");
@@ -119,8 +147,10 @@ static void write_collecting(const struct fleet_services *s, struct exposition *
     exposition_single(e, "numaprobe_fleet_interval_seconds", "gauge",
                       "Time between two requests to a node", (double)s->config->every_s);
     exposition_begin(e, "numaprobe_fleet_ready", "gauge",
-                     "1 while the store is open, and while the sources of nodes can be read");
-    exposition_labelled(e, "part", "store", t.store_state == STORE_READY);
+                     "1 while the store is open, here or in another collector, and while the "
+                     "sources of nodes can be read");
+    exposition_labelled(e, "part", "store",
+                        t.store_state == STORE_READY || t.store_state == STORE_STANDBY);
     exposition_labelled(e, "part", "sources", !*naming_problem(s->naming));
 }
 

@@ -2,8 +2,10 @@
 """A collector that follows another collector: what that one has arrives once, whatever is killed, with the nodes' own names
 and histories."""
 import json
+import re
 import signal
 import subprocess
+import time
 import urllib.request
 
 import pytest
@@ -105,6 +107,20 @@ def test_what_a_collector_has_arrives_as_it_is(chain):
     assert upper.get("/v1/fleet/outliers")["findings"], "there is something to find"
     measure(lower.fleet, NODES)
     wait_same(lower, upper, EVERY + NODES)
+
+
+def test_what_another_collector_contacts_is_never_late(chain):
+    _, upper = chain()
+    upper.wait_up(NODES)
+
+    def lag():
+        with urllib.request.urlopen(upper.url + "/metrics", timeout=PATIENCE) as response:
+            text = response.read().decode()
+        assert "numaprobe_fleet_staleness_seconds{" not in text, "it has no page of a node itself"
+        return float(re.search(r"^numaprobe_fleet_feed_lag_seconds (\S+)", text, re.M)[1])
+    began, before = time.monotonic(), upper.status()["requests"]
+    until(lambda: upper.status()["requests"] >= before + 5)
+    assert lag() < time.monotonic() - began, "the collector below was contacted meanwhile"
 
 
 @pytest.mark.parametrize("who", ["upper", "lower", "upper's --ingest", "lower's --ingest"])

@@ -224,6 +224,8 @@ def test_a_second_collector_stands_by_and_takes_over(request, collect, engine): 
         until(lambda: other.status()["nodes"] == NODES)  # who knows no nodes yet does not reach none of them
         assert other.get("/v1/fleet/outliers")["nodes"] == NODES, "it serves the history"
         assert other.status()["requests"] == 0, "one of them contacts the nodes"
+        metrics = other.ask_bytes("/metrics").decode()
+        assert 'numaprobe_fleet_ready{part="store"} 1\n' in metrics and "numaprobe_fleet_feed_lag_seconds 0\n" in metrics, "no alarm"
         status, problem = other.refusal("/v1/fleet/drain")
         assert status == 503 and "standby and judges nothing" in problem["detail"], problem
         done = run("fleet", "status", f"--fleet=unix:{other.home}/other/numaprobe-fleetd.sock")
