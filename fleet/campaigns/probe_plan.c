@@ -150,6 +150,8 @@ static void node_state(struct probe_plan *p, int node, enum probe_state state)
     if (n->state == PROBE_RUNNING) {
         p->group_running[n->group]--;
         p->running_s -= n->expected_s;
+        p->first = p->looked = 0; // it may be pending again, or its group has room
+        p->again_ms = 0;
     }
     p->count[n->state]--;
     p->count[state]++;
@@ -174,7 +176,6 @@ bool probe_plan_refused(struct probe_plan *p, int node, int64_t now_ms, int64_t 
     bool enough = now_ms - n->refused_ms >= p->rules.retry_ms;
     node_state(p, node, enough ? PROBE_SKIPPED : PROBE_PENDING);
     n->again_ms = now_ms + after_ms;
-    p->first = 0;
     return enough;
 }
 
@@ -207,25 +208,29 @@ static bool group_has_room(const struct probe_plan *p, int group)
 }
 
 // The first node in the order that may be probed. -1: none; *again_ms: when the first one may be
-// free, 0: those that are left wait for their group.
+// free, 0: those that are left wait for their group. A caller that starts or refuses one after the
+// other looks at each node once, however many there are.
 static int node_find(struct probe_plan *p, int64_t now_ms, int64_t *again_ms)
 {
-    *again_ms = 0;
     while (p->first < p->n && p->nodes[p->order[p->first]].state != PROBE_PENDING)
         p->first++;
-    for (int at = p->first; at < p->n; at++) {
-        struct probe_node *n = &p->nodes[p->order[at]];
+    if (p->looked_ms != now_ms || p->looked < p->first) {
+        p->looked = p->first;
+        p->looked_ms = now_ms;
+        p->again_ms = 0;
+    }
+    for (; p->looked < p->n; p->looked++) {
+        struct probe_node *n = &p->nodes[p->order[p->looked]];
         if (n->state != PROBE_PENDING)
             continue;
         if (n->refused_ms > now_ms) // the clock was ahead then
             n->refused_ms = n->again_ms = now_ms;
-        if (n->again_ms > now_ms) {
-            *again_ms = *again_ms && *again_ms < n->again_ms ? *again_ms : n->again_ms;
-            continue;
-        }
-        if (group_has_room(p, n->group))
-            return p->order[at];
+        if (n->again_ms > now_ms)
+            p->again_ms = p->again_ms && p->again_ms < n->again_ms ? p->again_ms : n->again_ms;
+        else if (group_has_room(p, n->group))
+            return p->order[p->looked];
     }
+    *again_ms = p->again_ms;
     return -1;
 }
 

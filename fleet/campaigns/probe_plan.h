@@ -55,6 +55,8 @@ struct probe_plan {
     struct probe_node *nodes;    // owned, in order of their names
     int *order;                  // owned: numbers of nodes
     int first;                   // no node before this place of the order is pending
+    int looked;                  // no node before this place of it can be probed …
+    int64_t looked_ms, again_ms; // … at this time; when the first of them may be free, 0: none
     struct probe_class *classes; // owned
     struct probe_class all;
     int *group_running; // owned

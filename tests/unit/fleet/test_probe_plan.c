@@ -40,7 +40,7 @@ struct simulated {
     int probed[NODES_MOST];
     int running[GROUPS_MOST], all_running, started;
     int busy_percent, bad_percent;
-    bool groups_kept, window_kept, budget_kept, at_once_kept;
+    bool groups_kept, window_kept, budget_kept, at_once_kept, order_kept;
     double longest_s;
 };
 
@@ -48,8 +48,11 @@ static void sim_make(struct simulated *s, const struct probe_rules *rules, int n
 {
     static struct probe_node nodes[NODES_MOST];
     struct err err;
-    *s = (struct simulated){
-        .groups_kept = true, .window_kept = true, .budget_kept = true, .at_once_kept = true};
+    *s = (struct simulated){.groups_kept = true,
+                            .window_kept = true,
+                            .budget_kept = true,
+                            .at_once_kept = true,
+                            .order_kept = true};
     for (int i = 0; i < n; i++) {
         nodes[i] = (struct probe_node){.class = dice(3), .group = dice(groups)};
         nodes[i].newest_ms = dice(10) ? monday - (int64_t)dice(1000) * MINUTE : 0;
@@ -101,6 +104,28 @@ static void sim_end(struct simulated *s, int node)
         p->rules.budget_s <= 0 || p->spent_s <= p->rules.budget_s + p->rules.at_once * s->longest_s;
 }
 
+// The first one in the order that may be probed; -1: none. Without what the plan remembers.
+static int sim_first(const struct simulated *s, int64_t now_ms)
+{
+    const struct probe_plan *p = &s->plan;
+    for (int at = 0; at < p->n; at++) {
+        const struct probe_node *n = &p->nodes[p->order[at]];
+        bool room = !p->rules.each_n || s->running[n->group] < p->rules.each_n;
+        if (n->state == PROBE_PENDING && n->again_ms <= now_ms && room)
+            return p->order[at];
+    }
+    return -1;
+}
+
+static void sim_check_order(struct simulated *s, const struct probe_next *next, int64_t now_ms)
+{
+    int first = sim_first(s, now_ms);
+    if (next->action == PROBE_START)
+        s->order_kept &= next->node == first;
+    else if (next->why == PROBE_BECAUSE_BUSY)
+        s->order_kept &= first < 0;
+}
+
 // Runs the round to its end; *now is moved.
 static struct probe_next sim_run(struct simulated *s, int64_t *now)
 {
@@ -109,6 +134,7 @@ static struct probe_next sim_run(struct simulated *s, int64_t *now)
         struct probe_next next = probe_plan_next(&s->plan, &c);
         int node = -1;
         int64_t end = first_end(s, &node);
+        sim_check_order(s, &next, c.ms);
         if (next.action == PROBE_START)
             sim_start(s, next.node, &c);
         else if (next.action == PROBE_ROUND_OVER || next.action == PROBE_STOP)
@@ -154,11 +180,14 @@ static void test_random(void)
             end.why != PROBE_BECAUSE_COMPLETE ||
             s.plan.count[PROBE_DONE] + s.plan.count[PROBE_FAILED] + s.plan.count[PROBE_SKIPPED] ==
                 n;
-        CHECK(s.at_once_kept && s.groups_kept && s.window_kept && s.budget_kept && most <= 1 &&
-                  all && s.all_running == 0 && s.plan.count[PROBE_RUNNING] == 0 &&
-                  end.action != PROBE_AWAIT_END,
-              "seed %d: %d nodes, %d probed: at once %d, groups %d, window %d, budget %d, most %d",
-              k, n, s.started, s.at_once_kept, s.groups_kept, s.window_kept, s.budget_kept, most);
+        CHECK(
+            s.at_once_kept && s.groups_kept && s.window_kept && s.budget_kept && s.order_kept &&
+                most <= 1 && all && s.all_running == 0 && s.plan.count[PROBE_RUNNING] == 0 &&
+                end.action != PROBE_AWAIT_END,
+            "seed %d: %d nodes, %d probed: at once %d, groups %d, window %d, budget %d, order %d, "
+            "most %d",
+            k, n, s.started, s.at_once_kept, s.groups_kept, s.window_kept, s.budget_kept,
+            s.order_kept, most);
         probe_plan_fini(&s.plan);
     }
 }
@@ -252,6 +281,27 @@ static void test_resumed(void)
     probe_plan_fini(&p);
 }
 
+// All of a cluster are switched off, and are refused in one turn of the collector's loop. To look
+// at all nodes before each would take this test longer than it may.
+static void test_all_refused(void)
+{
+    enum { MANY = 1000 * 1000 };
+    CLEANUP_MEM struct probe_node *nodes = calloc(MANY, sizeof *nodes);
+    struct probe_rules rules = rules_of(4);
+    struct probe_clock now = clock_at(monday);
+    struct probe_next next;
+    struct probe_plan p;
+    struct err err;
+    int n = 0;
+    CHECK(nodes && probe_plan_make(&p, &rules, nodes, MANY, &err) == 0, "a million nodes");
+    for (; (next = probe_plan_next(&p, &now)).action == PROBE_START && n < MANY; n++)
+        probe_plan_refused(&p, next.node, now.ms, (5 + n % 3) * MINUTE);
+    CHECK_INT(n, MANY, "each is tried once");
+    CHECK(next.action == PROBE_AWAIT_TIME && next.until_ms == now.ms + 5 * MINUTE,
+          "then the first that may be free is awaited");
+    probe_plan_fini(&p);
+}
+
 static void test_estimate(void)
 {
     struct probe_node nodes[100] = {0};
@@ -294,6 +344,7 @@ int main(void)
     test_busy();
     test_clock_back();
     test_resumed();
+    test_all_refused();
     test_estimate();
     test_random();
     return tap_done();
