@@ -26,14 +26,13 @@ function progress(c) {
 
 export async function show(root, { id, retitle }) {
   const card = make("section", { class: "card", id: "campaign" }), nodes = make("section", { class: "card", id: "probes" }), status = make("p", { role: "status" });
-  const cancel = make("button", { type: "button", id: "cancel", onclick: () => send(`v1/fleet/campaigns/${id}/cancel`, {}).then(() => fill(), (error) => {
+  const cancel = make("button", { type: "button", id: "cancel", onclick: () => send(`v1/fleet/campaigns/${id}/cancel`, {}).then(() => again(), (error) => {
     status.textContent = error.message;
     status.setAttribute("role", "alert");
   }) }, "Cancel it and its runs");
-  let timer = 0, seen = "", stopped = false;
+  let timer = 0, seen = "", listed = "", over = false, stopped = false;
 
   async function fill() {
-    clearTimeout(timer);
     const found = await get(`v1/fleet/campaigns/${id}?limit=${NODES}`), now = JSON.stringify(found), { campaign } = found;
     if (stopped) return;
     retitle(`Campaign ${campaign.name}: ${campaign.state}`);
@@ -41,16 +40,26 @@ export async function show(root, { id, retitle }) {
     if (now !== seen) {
       card.replaceChildren(...progress(campaign), cancel, status, make("p", { class: "links" }, make("a", { href: "#/campaigns" }, "All campaigns"),
         toSubmit(campaign) && make("a", { id: "script", href: `v1/fleet/campaigns/${id}/script`, "data-name": `campaign-${id}.sh`, onclick: follow }, "Script that submits it")));
-      if (!nodes.contains(document.activeElement)) nodes.replaceChildren(make("h2", {}, "Nodes"), found.cursor ? make("p", { class: "quiet" }, `The first ${count(found.node_states.length, "node")}.`) : "",
-        table("Nodes of this round", [{ text: "Node", kind: "text" }, { text: "State", kind: "text" }, { text: "Requested (UTC)", kind: "text" }, "Time", { text: "Why", kind: "text wide" }],
-          found.node_states.map((n) => [link(n.node), n.state, when(n.requested), n.seconds === null ? "" : `${n.seconds.toFixed(1)} s`, n.why])));
     }
     seen = now;
-    if (!ended(campaign)) timer = setTimeout(() => fill().catch(() => {}), AGAIN_MS);
+    if (now !== listed && !nodes.contains(document.activeElement)) {
+      nodes.replaceChildren(make("h2", {}, "Nodes"), found.cursor ? make("p", { class: "quiet" }, `The first ${count(found.node_states.length, "node")}.`) : "",
+        table("Nodes of this round", [{ text: "Node", kind: "text" }, { text: "State", kind: "text" }, { text: "Requested (UTC)", kind: "text" }, "Time", { text: "Why", kind: "text wide" }],
+          found.node_states.map((n) => [link(n.node), n.state, when(n.requested), n.seconds === null ? "" : `${n.seconds.toFixed(1)} s`, n.why])));
+      listed = now;
+    }
+    over = ended(campaign) && !campaign.running && listed === now;
+  }
+
+  async function again() {
+    await fill().catch(() => {}); // the frame says that it is lost
+    clearTimeout(timer);
+    if (!stopped && !over) timer = setTimeout(again, AGAIN_MS);
   }
 
   await fill();
   root.append(card, nodes);
+  if (!over) timer = setTimeout(again, AGAIN_MS);
   return () => {
     stopped = true;
     clearTimeout(timer);

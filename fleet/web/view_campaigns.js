@@ -110,13 +110,18 @@ export async function show(root) {
 
   async function fill() {
     const { campaigns } = await get(`v1/fleet/campaigns?limit=${LISTED}`), now = JSON.stringify(campaigns);
-    if (stopped) return;
-    if (now !== seen && !body.contains(document.activeElement)) body.replaceChildren(list(campaigns));
+    if (stopped || now === seen || body.contains(document.activeElement)) return;
+    body.replaceChildren(list(campaigns));
     seen = now;
-    timer = setTimeout(() => fill().catch(() => {}), AGAIN_MS);
+  }
+
+  async function again() {
+    await fill().catch(() => {}); // the frame says that it is lost
+    if (!stopped) timer = setTimeout(again, AGAIN_MS);
   }
 
   await fill();
+  timer = setTimeout(again, AGAIN_MS);
   root.append(card, creation());
   return () => {
     stopped = true;

@@ -164,9 +164,10 @@ export async function show(root) {
     const nodes = join(states, judged, racks), now = JSON.stringify([states, { ...judged, evaluated: 0 }, racks, problem]);
     banner(top, status, judged, nodes);
     const own = body.querySelector("#collector");
-    if (now !== seen && !body.contains(document.activeElement)) body.replaceChildren(...[slowest(nodes), map(nodes, problem), coverage(judged.classes, nodes), collector(status)].filter(Boolean));
-    else if (own) own.replaceWith(collector(status));
-    seen = now;
+    if (now !== seen && !body.contains(document.activeElement)) {
+      body.replaceChildren(...[slowest(nodes), map(nodes, problem), coverage(judged.classes, nodes), collector(status)].filter(Boolean));
+      seen = now;
+    } else if (own) own.replaceWith(collector(status));
   }
 
   async function again() {

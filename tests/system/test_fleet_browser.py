@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The collector's page in a real Chromium, over virtual nodes whose truth is known."""
+import json
 import re
 import signal
 import urllib.request
 
 import pytest
 
+from client import run
 from conftest import ROOT, replace_text, until
 from test_fleet import Fleet
 from test_fleetd import NO_NODE_IS_LATE, Collector
@@ -304,6 +306,36 @@ def test_a_campaign_is_planned_started_and_cancelled(browser, tmp_path):
         page.wait("document.querySelector('#script')")
         assert c.get("/v1/fleet/campaigns")["campaigns"][0]["request"]["through"] == "slurm" and page.axe() == []
         assert "sbatch" in page.evaluate("fetch(document.querySelector('#script').href).then((r) => r.text())")
+        page.check()
+    finally:
+        c.close()
+
+
+# Requests of the page fail while `cut` is true, and are counted.
+CUTS = """(() => { const real = window.fetch; window.cut = false; window.requests = 0;
+    window.fetch = (...all) => { window.requests++; return window.cut ? Promise.reject(new TypeError('cut')) : real(...all); }; })()"""
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_campaign_is_followed_after_a_failed_request_and_a_look_at_its_nodes(browser, tmp_path, listed):
+    c = collector_over(tmp_path, 3, "--runs=6", "--run-ms=600000", collector=["--anonymous=run"])
+    try:
+        c.wait_up(3)
+        made = run("fleet", "campaign", "start", "--name=weekly", f"--fleet={c.url}", "-ojson")
+        address = f"#/campaigns{'' if listed else '/' + str(json.loads(made.stdout)['campaign']['id'])}"
+        table, link = ("#campaigns", "#campaigns td a, #campaigns th a") if listed else ("#probes", "#probes td a, #probes th a")
+        page = browser.open(c, address)
+        page.wait(f"document.querySelector('{link}')")
+        page.evaluate(CUTS)
+        page.evaluate("(window.cut = true, 0)")
+        page.wait("window.requests && !document.querySelector('#lost').hidden")
+        page.evaluate(f"(window.cut = false, document.querySelector('{link}').focus(), 0)")
+        assert run("fleet", "campaign", "cancel", "1", f"--fleet={c.url}").returncode == 0
+        until(lambda: c.get("/v1/fleet/campaigns/1")["campaign"]["running"] == 0)
+        page.evaluate("(window.requests = 0, 0)")
+        page.wait("window.requests > 1")  # the first of them may have been for healthz
+        page.evaluate("(document.activeElement.blur(), 0)")
+        page.wait(f"document.querySelector('{table}').textContent.includes('{'cancelled' if listed else 'skipped'}')")
         page.check()
     finally:
         c.close()
