@@ -128,7 +128,8 @@ static int wish_fetch(struct poller *p, const struct wish *w, struct err *err)
 {
     const struct polled *n = poller_find(p, w->node);
     char url[500];
-    bool asked = n && n->state != NODE_GONE && !n->pushes && !node_poison(n, clock_wall_ms());
+    bool asked = n && n->state != NODE_GONE && !n->pushes && !node_asleep(n) &&
+                 !node_poison(n, clock_wall_ms());
     struct wish *own = asked ? malloc(sizeof *own) : NULL;
     if (!own)
         return -1;

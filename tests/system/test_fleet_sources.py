@@ -9,6 +9,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -331,6 +332,28 @@ def test_slurm_names_states_and_partitions(collect, tmp_path):  # noqa: F811
     states = {n["node"]: (n["state"], n["why"]) for n in asleep["node_states"]}
     assert states["node3"] == ("pending", "Slurm has powered it off"), states
     assert probed(c, "node3") == [], "not by a campaign either"
+
+
+def test_no_whole_run_is_requested_of_a_node_that_is_powered_off(collect, tmp_path, monkeypatch):  # noqa: F811
+    folder, each = tmp_path / "bin", 8
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    put_sinfo(folder, ["node1 idle main none", "node2 idle main none"])
+    c = collect(2, f"--runs={each // 2}", "--run-ms=0", collector=("--source=slurm:*", "--archive=all"))
+    c.list.write_text("")
+    c.start()
+
+    def wholes(state, name):
+        return c.rows(f"SELECT count(*) FROM archive JOIN node ON node.id = archive.node WHERE {state} AND name = '{name}'")[0][0]
+    c.wait_up(2)
+    until(lambda: wholes("state = 1", "node1") == wholes("state = 1", "node2") == each)
+    c.stop()
+    with contextlib.closing(sqlite3.connect(c.home / "state/fleet.db")) as db, db:
+        db.execute("UPDATE archive SET state = 0, tries = 0, due_ms = 0, bytes = 0, body = NULL")
+    put_sinfo(folder, ["node1 idle main none", "node2 idle~ main none"])
+    c.start()
+    until(lambda: wholes("state = 1", "node1") == each)
+    until(lambda: wholes("(state = 1 OR tries > 0)", "node2") == each)
+    assert wholes("state = 0", "node2") == each, "they are requested when it is on again"
 
 
 @pytest.mark.skipif(not shutil.which("unshare") or subprocess.run(["unshare", "-rmn", "true"], capture_output=True).returncode,
