@@ -279,17 +279,28 @@ struct same_nodes {
     struct nodeset nodes;
 };
 
-enum { SAME_MOST = 200 }; // lines; further reasons are one
+enum { SAME_REASONS = 200, SAME_MOST = SAME_REASONS + 8 }; // beyond them one line per state
+
+static int same_find(const struct same_nodes *list, int n, const char *key)
+{
+    int at = 0;
+    while (at < n && strcmp(list[at].key, key) != 0)
+        at++;
+    return at;
+}
 
 static int same_add(struct same_nodes *list, int *n, const struct json *node, struct err *err)
 {
     char key[sizeof list->key];
-    int at = 0;
-    const char *why = json_get_text(node, "why", "");
-    snprintf(key, sizeof key, "%.20s%s%.250s", json_get_text(node, "state", "?"), *why ? ": " : "",
-             why);
-    while (at < *n && at < SAME_MOST - 1 && strcmp(list[at].key, key) != 0)
-        at++;
+    const char *state = json_get_text(node, "state", "?"), *why = json_get_text(node, "why", "");
+    snprintf(key, sizeof key, "%.20s%s%.250s", state, *why ? ": " : "", why);
+    int at = same_find(list, *n, key);
+    if (at == *n && *n >= SAME_REASONS) {
+        snprintf(key, sizeof key, "%.20s: other reasons", state);
+        at = same_find(list, *n, key);
+    }
+    if (at == SAME_MOST)
+        return err_set(err, ERR_INVALID, "", "the collector names states that no node has");
     if (at == *n) {
         *n += 1;
         memcpy(list[at].key, key, sizeof key);

@@ -446,6 +446,18 @@ def test_what_a_terminal_would_obey_is_escaped_in_findings(evil):
     assert done.returncode == 0 and done.stdout.isascii() and json.loads(done.stdout) == {"findings": [found]}, done
 
 
+def test_reasons_of_many_nodes_are_not_mixed(evil):
+    """The first 200 have lines of their own, and the others one for each state."""
+    nodes = [{"node": f"n{i}", "state": "failed" if i % 2 else "skipped", "why": f"reason {i}", "run": None, "seconds": None}
+             for i in range(1, 301)]
+    evil.respond["/v1/fleet/campaigns/1"] = lambda query: (200, {"campaign": {"id": 1}, "node_states": nodes, "cursor": None}, {})
+    done = run("fleet", "campaign", "show", "1", f"--fleet={evil.url}")
+    assert done.returncode == 0, done
+    lines = done.stdout.splitlines()
+    assert "failed: reason 199 (1)" in lines and "skipped: reason 200 (1)" in lines and "reason 201" not in done.stdout, done.stdout
+    assert "failed: other reasons (50)" in lines and "skipped: other reasons (50)" in lines, done.stdout
+
+
 # --- How much is requested at once
 
 ONCE = ("--every=3600", NO_NODE_IS_LATE)  # one that is late would be requested again in an hour
