@@ -397,6 +397,12 @@ static const struct compare_group *group(const struct comparison *c, enum compar
     return NULL;
 }
 
+static int cells_of(const struct comparison *c, enum compare_by by, int64_t value)
+{
+    const struct compare_group *g = group(c, by, value);
+    return g ? g->d.cells : -1;
+}
+
 static enum verdict verdict_of(const struct comparison *c, enum compare_by by, int64_t value)
 {
     const struct compare_group *g = group(c, by, value);
@@ -453,8 +459,8 @@ static void test_pairs_of_ranks(void)
     CHECK(!c.cells[1 * 4 + 0].exists && c.cells[0 * 4 + 3].exists &&
               c.cells[0 * 4 + 3].percent > 45 && fabs(c.cells[0 * 4 + 1].percent) < 1,
           "the pair at the same places is found, whatever its numbers are");
-    CHECK(group(&c, COMPARE_RANK, 3)->d.cells == 3 && group(&c, COMPARE_NODE, 1)->d.cells == 1 &&
-              group(&c, COMPARE_LOCALITY, 1)->d.cells == 4,
+    CHECK(cells_of(&c, COMPARE_RANK, 3) == 3 && cells_of(&c, COMPARE_NODE, 1) == 1 &&
+              cells_of(&c, COMPARE_LOCALITY, 1) == 4,
           "groups: pairs that a rank is in, on a node, between nodes");
     CLEANUP_BUF struct buf out = BUF_INIT;
     struct jsonw w = jsonw_to(&out);
