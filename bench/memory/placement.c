@@ -240,10 +240,12 @@ struct sample {
     uint64_t page, total, count;
 };
 
+// Whole pages: memory of the allocator begins and ends inside of one.
 static struct sample sample_of(const void *memory, uint64_t bytes)
 {
-    struct sample s = {.base = (char *)(uintptr_t)memory, .page = (uint64_t)sysconf(_SC_PAGESIZE)};
-    s.total = bytes / s.page;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), into = (uint64_t)(uintptr_t)memory % page;
+    struct sample s = {.base = (char *)(uintptr_t)memory - into, .page = page};
+    s.total = (into + bytes + page - 1) / page;
     s.count = s.total < PLACE_EXHAUSTIVE_PAGES ? s.total : PLACE_EXHAUSTIVE_PAGES;
     return s;
 }

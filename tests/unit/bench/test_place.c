@@ -77,6 +77,29 @@ static void ways_to_ask(void)
     arena_fini(&a);
 }
 
+// Of the allocator: it begins inside of a page, and may be less than one.
+static void inside_of_pages(void)
+{
+    enum { PAGE_LEAST = 4096, BYTES = 3 * PAGE_LEAST };
+    char *memory = malloc(BYTES);
+    if (!memory)
+        abort();
+    memset(memory, 1, BYTES);
+    for (uint64_t bytes = 100; bytes <= BYTES; bytes += BYTES - 100) {
+        struct rank_info got = {.mem_wanted = -1};
+        place_verify(memory + 10, bytes - 10, &got);
+        if (strcmp(got.mem_method, "none") == 0 && !got.pages_total)
+            CHECK(false, "%d bytes are in a page", (int)bytes);
+        else if (strcmp(got.mem_method, "none") == 0)
+            SKIP("this machine does not tell where pages are");
+        else
+            CHECK(got.pages_checked > 0 && got.pages_checked == got.pages_total &&
+                      got.mem_share > 0,
+                  "%d bytes: %lld pages checked", (int)bytes, (long long)got.pages_checked);
+    }
+    free(memory);
+}
+
 static void one_cpu(void)
 {
     cpu_set_t before, one;
@@ -150,6 +173,7 @@ int main(void)
     arena(PAGES_4K, "thp");
     arena(PAGES_THP, "huge");
     ways_to_ask();
+    inside_of_pages();
     one_cpu();
     if (place_usage(&u)) {
         int64_t sum = 0;
