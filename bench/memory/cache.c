@@ -64,13 +64,15 @@ static int first_number(const char *root, int cpu, const char *file)
                                                                                             : -1;
 }
 
-// Capacities of alike cores differ by a few per cent where some reach a higher clock.
+// Capacities of alike cores differ by a few per cent where some reach a higher clock. The strongest
+// have 1024, so the steps have their middles at multiples.
 static int cache_kind(const char *root, int cpu)
 {
     enum { CAPACITY_STEP = 128 };
     char all[256], word[32];
     int capacity = first_number(root, cpu, "cpu_capacity");
-    int used = snprintf(all, sizeof all, "%d", capacity < 0 ? -1 : capacity / CAPACITY_STEP);
+    int step = capacity < 0 ? -1 : (capacity + CAPACITY_STEP / 2) / CAPACITY_STEP;
+    int used = snprintf(all, sizeof all, "%d", step);
     for (int i = 0; used < (int)sizeof all && read_word(root, cpu, i, "size", word, sizeof word);
          i++)
         used += snprintf(all + used, sizeof all - (size_t)used, " %s", word);

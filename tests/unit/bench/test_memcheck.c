@@ -133,6 +133,17 @@ static void caches(void)
     CHECK(c.line_bytes == 128 && c.llc_bytes == 32 << 20, "line and last level are read");
 }
 
+// Of three CPUs: the strongest, one that reaches a little less, a weak one.
+static void kinds(void)
+{
+    dir_write(root, "sys/devices/system/cpu/cpu4/cpu_capacity", "1024\n");
+    dir_write(root, "sys/devices/system/cpu/cpu5/cpu_capacity", "1009\n");
+    dir_write(root, "sys/devices/system/cpu/cpu6/cpu_capacity", "623\n");
+    int strong = cache_cpu_place(root, 4).kind, less = cache_cpu_place(root, 5).kind;
+    CHECK_INT(less, strong, "a core with a slightly lower clock is of the same kind");
+    CHECK(cache_cpu_place(root, 6).kind != strong, "a weak core is of another kind");
+}
+
 int main(void)
 {
     dir_make(root);
@@ -142,6 +153,7 @@ int main(void)
     interleaved();
     huge();
     caches();
+    kinds();
     dir_remove(root);
     CHECK(access(root, F_OK) != 0, "the folder is gone");
     return tap_done();
