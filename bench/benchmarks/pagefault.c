@@ -17,7 +17,12 @@
 #include "bench/session/rank_team.h"
 #include "model/stream_team.h"
 
-enum { KINDS = 4, BASE_PAGE = 4096, HUGE_PAGE = 2 << 20, PATHS_MAX = 1024 };
+enum {
+    KINDS = 4,
+    BASE_PAGE = 4096,
+    HUGE_PAGE = 2 << 20,
+    PATHS_MAX = SPEC_TARGETS_MAX * SPEC_TARGETS_MAX
+};
 
 struct fault_cell;
 typedef int page_action(const struct fault_cell *c, struct err *err);
