@@ -36,13 +36,14 @@ void hierarchy_columns_make(struct hierarchy_columns *c, uint64_t bytes, uint64_
 {
     static const int chains[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
                                  11, 12, 13, 14, 15, 16, 20, 24, 28, PARALLEL_CHAINS_MAX};
-    uint64_t pages = bytes / 4 / (base_page + line);
+    uint64_t pages = bytes / 4 / (base_page + line), huge = bytes / (huge_page + line);
     *c = (struct hierarchy_columns){0};
     pages = pages < BASE_PAGES_MOST ? pages : BASE_PAGES_MOST;
     series_add(c, PART_CURVE, CURVE_FIRST, bytes, line, CURVE_PER_OCTAVE);
     series_add(c, PART_BASE_PAGES, BASE_PAGES_FIRST, pages, 1, PAGES_PER_OCTAVE);
     series_add(c, PART_PACKED, BASE_PAGES_FIRST, pages, 1, PAGES_PER_OCTAVE);
-    series_add(c, PART_HUGE_PAGES, HUGE_PAGES_FIRST, bytes / (huge_page + line), 1,
+    huge = huge ? huge : 1; // 512 MiB each, with base pages of 64 KiB
+    series_add(c, PART_HUGE_PAGES, huge < HUGE_PAGES_FIRST ? 1 : HUGE_PAGES_FIRST, huge, 1,
                PAGES_PER_OCTAVE);
     for (size_t i = 0; i < COUNT_OF(chains); i++)
         column_add(c, PART_PARALLEL, chains[i]);

@@ -19,7 +19,7 @@ enum hierarchy_part {
 enum {
     HIERARCHY_COLUMNS_MAX = 256,
     CURVE_FIRST = 4096,           // bytes
-    HUGE_PAGES_FIRST = 8,         // pages
+    HUGE_PAGES_FIRST = 8,         // pages; 1 where the memory holds fewer
     PARALLEL_CHAINS_MAX = 32,     // loads that a core has under way: 10 to 30 today
     HIERARCHY_STRIDE_MOST = 4096, // no prefetcher passes a base page
 };

@@ -381,11 +381,7 @@ static int hierarchy_init(struct hierarchy *h, struct err *err)
     h->usual = h->usual < h->bytes ? h->usual : h->bytes;
     h->line = s->cache.line_bytes;
     h->base_page = sizes.base;
-    h->huge_page = sizes.thp;
-    if (h->bytes / (h->huge_page + h->line) < HUGE_PAGES_FIRST)
-        return err_set(err, ERR_INVALID, "size",
-                       "must hold more than %d huge pages of %" PRIu64 " MiB", HUGE_PAGES_FIRST,
-                       h->huge_page >> 20);
+    h->huge_page = spec_page_bytes(PAGES_THP, &sizes, h->bytes); // those that the arena has
     shape_list(s->spec, h->shapes);
     if (make_columns(h, err) < 0)
         return -1;

@@ -385,6 +385,13 @@ def large_pages(bench):
             check(result and result["ranks"][0]["arena_bytes"] == bytes_ and (len(notes) == 1) == noted,
                   f"{size} of {pages} pages maps {bytes_ >> 20} MiB{', and a note says why' if noted else ''}",
                   done.stderr, notes, result.get("ranks"))
+        # Its memory holds no huge page, so the matrix of huge pages is one of base pages.
+        done = subprocess.run([*played[:-3], "hierarchy", "--np=1", "--size=32M", "--visits=1", "--cell-ms=7",
+                               "--min-samples=7", "--sample-us=100", "--json"], capture_output=True, text=True, timeout=200)
+        result = json.loads(done.stdout) if done.returncode == 0 else {"matrices": [], "ranks": []}
+        columns = [m["cols"]["values"] for m in result["matrices"] if m["name"] == "huge_pages"]
+        check(len(columns) == 1 and columns[0][0] == 8 and columns[0][-1] == (32 << 20) // (os.sysconf("SC_PAGE_SIZE") + result["line_bytes"]),
+              "a hierarchy smaller than huge pages is measured", done.stderr, columns)
 
 
 def full_disk(bench):

@@ -369,6 +369,13 @@ static void hierarchy_parts(void)
     CHECK(c.value[PART_HUGE_PAGES][c.n[PART_HUGE_PAGES] - 1] == 255 && c.n[PART_PARALLEL] == 20 &&
               c.n[PART_STRIDE] == 7 && c.n[PART_CYCLE] == 1 && c.n[PART_NODES] == 0,
           "huge pages with a line between them, chains, strides, a cycle; nodes are the plan's");
+    for (uint64_t half_gib = 1; half_gib <= 4; half_gib++) { // base pages have 64 KiB
+        hierarchy_columns_make(&c, half_gib << 29, 64, 65536, 512 << 20);
+        int n = c.n[PART_HUGE_PAGES], want = half_gib > 1 ? (int)half_gib - 1 : 1;
+        CHECK(n == want && c.value[PART_HUGE_PAGES][0] == 1 &&
+                  c.value[PART_HUGE_PAGES][n - 1] == want,
+              "%d huge pages of 512 MiB: %d columns", (int)half_gib, n);
+    }
 }
 
 int main(void)
