@@ -34,8 +34,7 @@ struct finder {
     const struct matrix *kinds_of; // that the next two are of; NULL: none yet
     int strongest;                 // kind of core
     bool several_kinds;
-    int *counts; // room for one a cache; owned
-    int *rows;   // room for all rows of the largest matrix; owned
+    int *rows; // room for all rows of the largest matrix; owned
     // The pool: values in the making, and their intervals.
     double *v, *lo, *hi; // room for all cells of the largest matrix; v owned, others inside
     int n;
@@ -123,11 +122,17 @@ static const struct rank_info *rank_of_row(const struct finder *f, const struct 
 
 // --- Latency -----------------------------------------------------------------------------------
 
-// Of the last-level cache that most of the ranks are behind.
-static int most_sharers(const struct finder *f, const struct matrix *m)
+static struct cache_users users_of(const struct finder *f)
 {
-    int caches = f->in->topology ? f->in->topology->n_caches : 0;
-    return places_sharers(&f->places, &m->row, caches, f->counts, true);
+    return (struct cache_users){f->in->topology, f->in->ranks, f->in->n_ranks};
+}
+
+// Of the cache of a level that most of the ranks share.
+static int most_sharers(const struct finder *f, int level)
+{
+    const struct cache_users users = users_of(f);
+    int sharers = cache_sharers(&users, level, INT64_MAX);
+    return sharers ? sharers : 1;
 }
 
 // Is the largest working set memory?
@@ -148,8 +153,8 @@ static int column_inside(const struct finder *f, const struct matrix *m, bool at
 {
     const struct topology *t = f->in->topology;
     int64_t room = topology_cache_bytes(t, level), below = topology_cache_bytes(t, level - 1);
-    if (at_once && !topology_cache_bytes(t, level + 1))
-        room /= most_sharers(f, m);
+    if (at_once)
+        room /= most_sharers(f, level);
     int best = -1;
     for (int c = 0; c < m->col.n; c++)
         if (m->col.values[c] <= room / 2 && m->col.values[c] > 2 * below)
@@ -428,7 +433,8 @@ static void find_peaks(struct finder *f, const struct matrix *m)
 static void put_levels(struct finder *f, const struct matrix *m, int row, const char *tail)
 {
     struct bandwidth_level levels[BANDWIDTH_LEVELS_MAX];
-    int n = bandwidth_levels(m, row, f->in->topology, levels);
+    const struct cache_users users = users_of(f);
+    int n = bandwidth_levels(m, row, &users, levels);
     for (int i = 0; i < n; i++) {
         const struct bandwidth_level *l = &levels[i];
         const double v[3] = {gbps_per_mbps * l->median, gbps_per_mbps * l->lo,
@@ -957,7 +963,7 @@ static void (*const finders[BENCHMARKS])(struct finder *f) = {BENCHMARK_LIST(FIN
 static int finder_init(struct finder *f, struct err *err)
 {
     const struct metrics_input *in = f->in;
-    size_t cells = 1, rows = 1, caches = in->topology ? (size_t)in->topology->n_caches : 0;
+    size_t cells = 1, rows = 1;
     for (int i = 0; i < in->n_matrices; i++) {
         size_t n = (size_t)in->matrices[i].row.n;
         rows = n > rows ? n : rows;
@@ -966,9 +972,8 @@ static int finder_init(struct finder *f, struct err *err)
     }
     cells = (size_t)in->n_ranks > cells ? (size_t)in->n_ranks : cells;
     f->v = calloc(cells * 3, sizeof *f->v);
-    f->counts = calloc(caches + 1, sizeof *f->counts);
     f->rows = calloc(rows, sizeof *f->rows);
-    if (!f->v || !f->counts || !f->rows)
+    if (!f->v || !f->rows)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for metrics");
     f->lo = f->v + cells;
     f->hi = f->lo + cells;
@@ -978,7 +983,6 @@ static int finder_init(struct finder *f, struct err *err)
 static void finder_fini(struct finder *f)
 {
     places_fini(&f->places);
-    free(f->counts);
     free(f->rows);
     free(f->v);
 }

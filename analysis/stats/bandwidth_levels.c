@@ -23,16 +23,23 @@ static int threads_a_core(const struct topology *t)
     return most;
 }
 
-// Bytes of a cache of this level that each of `ranks` ranks has at least; 0: no such level.
-static int64_t share_of_rank(const struct topology *t, int level, int64_t ranks)
+// Where the ranks' CPUs are not known: one rank a core.
+static int64_t usual_sharers(const struct topology *t, int level, int64_t ranks)
 {
     int cpus = 1;
     for (int i = 0; i < t->n_caches; i++)
         if (t->caches[i].level == level && t->caches[i].n_cpus > cpus)
             cpus = t->caches[i].n_cpus;
     int64_t cores = cpus / threads_a_core(t);
-    int64_t sharers = ranks < cores ? ranks : cores;
-    return topology_cache_bytes(t, level) / (sharers > 0 ? sharers : 1);
+    return ranks < cores ? ranks : cores;
+}
+
+// Bytes of a cache of this level that each of `ranks` ranks has at least; 0: no such level.
+static int64_t share_of_rank(const struct cache_users *users, int level, int64_t ranks)
+{
+    int64_t known = cache_sharers(users, level, ranks),
+            sharers = known ? known : usual_sharers(users->topology, level, ranks);
+    return topology_cache_bytes(users->topology, level) / (sharers > 0 ? sharers : 1);
 }
 
 // From the columns whose working sets are within [from, to].
@@ -61,13 +68,14 @@ static bool bandwidth_level_of(const struct matrix *m, int row, int64_t from, in
     return n > 0;
 }
 
-int bandwidth_levels(const struct matrix *m, int row, const struct topology *t,
+int bandwidth_levels(const struct matrix *m, int row, const struct cache_users *users,
                      struct bandwidth_level *out)
 {
+    const struct topology *t = users->topology;
     int n = 0;
     int64_t before = 0, ranks = m->row.values[row];
     for (int level = 1; t && level <= LEVELS_OF_CACHES; level++) {
-        int64_t bytes = share_of_rank(t, level, ranks);
+        int64_t bytes = share_of_rank(users, level, ranks);
         if (bytes <= 0)
             continue;
         if (bandwidth_level_of(m, row, OUTGROWS * before, (int64_t)(FILLS * (double)bytes),

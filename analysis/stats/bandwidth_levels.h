@@ -2,8 +2,8 @@
 // Bandwidth of each cache and of memory, from the matrix of `bandwidth --sweep=sizes`: the columns
 // whose working sets fit a level and are too large for the one before.
 #pragma once
+#include "analysis/stats/cache_sharers.h"
 #include "model/matrix.h"
-#include "model/topology.h"
 
 enum { BANDWIDTH_LEVELS_MAX = 6 };
 
@@ -15,5 +15,5 @@ struct bandwidth_level {
 
 // Of the row with so many ranks at once; `out` has room for BANDWIDTH_LEVELS_MAX. A level without a
 // column is left out. Without a topology there is none. Returns how many.
-int bandwidth_levels(const struct matrix *m, int row, const struct topology *t,
+int bandwidth_levels(const struct matrix *m, int row, const struct cache_users *users,
                      struct bandwidth_level *out);

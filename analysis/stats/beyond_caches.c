@@ -46,7 +46,7 @@ int beyond_caches(const struct matrix *m, const struct curve_machine *machine, b
     if (places_init(&places, machine->ranks, machine->n_ranks, t, err) < 0)
         return -1;
     if (machine->together)
-        sharers = places_sharers(&places, &m->row, t->n_caches, counts, false);
+        sharers = places_sharers(&places, &m->row, t->n_caches, counts);
     *beyond = largest_set(m) * sharers >= CACHES_BEYOND * llc;
     return 0;
 }

@@ -6,9 +6,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analysis/stats/cache_sharers.h"
 #include "analysis/stats/median.h"
 #include "analysis/stats/rank_places.h"
 #include "base/cleanup.h"
+
+enum { CACHE_LEVELS = 6 }; // 1 to 5
 
 struct column {
     double lo, hi, typical; // over ranks; with one rank its interval, if known
@@ -73,12 +76,29 @@ static int last_level(const struct topology *t)
     return level;
 }
 
+static int level_at(int level)
+{
+    return level >= 0 && level < CACHE_LEVELS ? level : 0; // there is no level 0
+}
+
+// Of each level; of the last one the cache that is the least crowded.
+static void find_sharers(int sharers[CACHE_LEVELS], const struct curve_machine *machine, int last)
+{
+    const struct cache_users users = {machine->topology, machine->ranks, machine->n_ranks};
+    for (int level = 0; level < CACHE_LEVELS; level++) {
+        int most = machine->together ? cache_sharers(&users, level, INT64_MAX) : 0;
+        sharers[level] = most ? most : 1;
+    }
+    if (machine->topology)
+        sharers[level_at(last_level(machine->topology))] = last;
+}
+
 // The cache that explains the step best: the smallest share in (from, to], else at `from`.
-static void match_cache(struct curve_step *s, const struct topology *t, int sharers)
+static void match_cache(struct curve_step *s, const struct topology *t, const int *sharers)
 {
     int64_t best = 0;
     for (int i = 0; t != NULL && i < t->n_caches; i++) {
-        int ranks = t->caches[i].level == last_level(t) ? sharers : 1;
+        int ranks = sharers[level_at(t->caches[i].level)];
         int64_t bytes = t->caches[i].bytes / ranks;
         enum curve_match match = CURVE_UNKNOWN;
         if (bytes > s->from_bytes && bytes <= s->to_bytes)
@@ -111,7 +131,9 @@ int curve_find(struct curve *out, const struct matrix *m, const struct curve_mac
     if (places_init(&places, machine->ranks, machine->n_ranks, machine->topology, err) < 0)
         return -1;
     struct curve found = {.largest = {.factor = NAN}};
-    int sharers = machine->together ? places_sharers(&places, &m->row, caches, counts, false) : 1;
+    int sharers[CACHE_LEVELS];
+    find_sharers(sharers, machine,
+                 machine->together ? places_sharers(&places, &m->row, caches, counts) : 1);
     for (int j = 0; j < n; j++)
         columns[j] = column_of(m, j, scratch);
     for (int j = 0; j + 1 < n && found.n < CURVE_STEPS_MAX; j++) {

@@ -96,8 +96,7 @@ int places_strongest(const struct places *p, const struct axis *rows, bool *seve
     return best;
 }
 
-int places_sharers(const struct places *p, const struct axis *rows, int n_caches, int *counts,
-                   bool most)
+int places_sharers(const struct places *p, const struct axis *rows, int n_caches, int *counts)
 {
     int found = 0;
     memset(counts, 0, (size_t)n_caches * sizeof *counts);
@@ -108,7 +107,7 @@ int places_sharers(const struct places *p, const struct axis *rows, int n_caches
         counts[cpu->l3]++;
     }
     for (int i = 0; i < n_caches; i++)
-        if (counts[i] && (!found || (most ? counts[i] > found : counts[i] < found)))
+        if (counts[i] && (!found || counts[i] < found))
             found = counts[i];
     return found ? found : 1;
 }

@@ -29,7 +29,6 @@ int64_t places_node(const struct places *p, int64_t rank);
 int places_kind(const struct places *p, int64_t rank);
 // The strongest kind among the ranks `rows`; -1: none is known. `several`: there are others too.
 int places_strongest(const struct places *p, const struct axis *rows, bool *several);
-// How many of the ranks `rows` are behind one last-level cache: the most crowded one, or the least
-// crowded that has any; 1 where that is not known. `counts`: room for one a cache.
-int places_sharers(const struct places *p, const struct axis *rows, int n_caches, int *counts,
-                   bool most);
+// How many of the ranks `rows` are behind one last-level cache, the least crowded one that has any;
+// 1 where that is not known. `counts`: room for one a cache.
+int places_sharers(const struct places *p, const struct axis *rows, int n_caches, int *counts);

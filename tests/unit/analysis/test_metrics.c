@@ -26,6 +26,7 @@ static struct topo_cache caches[] = {
 static const struct topology machine = {
     .n_cpus = 4, .cpus = cpus, .n_caches = 6, .caches = caches, .line_bytes = 64};
 
+static const struct topology *here = &machine; // that runs are of
 static struct rank_info ranks[RANKS];
 
 static void place(int remote_rank)
@@ -87,7 +88,7 @@ static struct metrics *run(const struct spec *s, const struct matrix *list, int 
                                      .n_matrices = n,
                                      .ranks = known ? ranks : NULL,
                                      .n_ranks = known ? RANKS : 0,
-                                     .topology = known ? &machine : NULL};
+                                     .topology = known ? here : NULL};
     CHECK(metrics_find(&out, &in, NULL) == 0, "metrics of %s", benchmarks[s->benchmark].name);
     for (int i = 0; i < out.n; i++) {
         const struct metric_rule *rule = metric_rule_find(out.list[i].name, NULL);
@@ -267,6 +268,69 @@ static void test_bandwidth_levels(void)
     CHECK(!find(got, "bandwidth.copy.peak.gbps"), "a cache's bandwidth is not the memory's peak");
     got = run(&s, &m, 1, false);
     CHECK(got->n == 0, "levels are not known without a topology");
+    matrix_fini(&m);
+}
+
+// Four cores of a module, whose second level they share.
+static void test_modules(void)
+{
+    static struct topo_cache of_module[] = {
+        {1, 64 << 10, 64, 1, 0}, {1, 64 << 10, 64, 1, 1}, {1, 64 << 10, 64, 1, 2},
+        {1, 64 << 10, 64, 1, 3}, {2, 4 * MIB, 64, 4, 0},  {3, 96 * MIB, 64, 4, 0},
+    };
+    static const struct topology module = {
+        .n_cpus = 4, .cpus = cpus, .n_caches = 6, .caches = of_module, .line_bytes = 64};
+    static const int64_t sizes[] = {32 << 10, 256 << 10, 2 * MIB};
+    struct matrix m[2];
+    struct spec s;
+    spec_init(&s, BENCHMARK_LATENCY);
+    s.mode = MODE_BOTH;
+    place(-1);
+    here = &module;
+    for (int i = 0; i < 2; i++) {
+        make(&m[i], &s, i, RANKS, 3, i ? 50 : 100);
+        memcpy(m[i].col.values, sizes, sizeof sizes);
+    }
+    const struct metrics *got = run(&s, m, 2, true);
+    CHECK(near(value(got, "latency.l1.median_ns"), 115), "each has a first level");
+    CHECK(near(value(got, "latency.l2.median_ns"), 116), "at once, a quarter of the second");
+    CHECK(near(value(got, "latency.serial.l2.median_ns"), 67), "alone, all of it");
+    here = &machine;
+    matrix_fini(&m[0]);
+    matrix_fini(&m[1]);
+}
+
+// Two cores of two threads. With ranks on all of them, a rank has half of its core's caches.
+static void test_siblings(void)
+{
+    static struct topo_cpu threads[] = {{.os = 0, .core = 0},
+                                        {.os = 1, .core = 1},
+                                        {.os = 2, .core = 0, .thread = 1},
+                                        {.os = 3, .core = 1, .thread = 1}};
+    static struct topo_cache of_cores[] = {{1, 32 << 10, 64, 2, 0}, {1, 32 << 10, 64, 2, 1}};
+    static const struct topology siblings = {
+        .n_cpus = 4, .cpus = threads, .n_caches = 2, .caches = of_cores, .line_bytes = 64};
+    static const int64_t sizes[] = {8 << 10, 16 << 10, 24 << 10};
+    struct matrix m;
+    struct spec s;
+    spec_init(&s, BENCHMARK_BANDWIDTH);
+    s.sweep = SWEEP_SIZES;
+    s.kernel = 1;
+    place(-1);
+    here = &siblings;
+    make(&m, &s, 0, 3, 3, 20000);
+    memcpy(m.col.values, sizes, sizeof sizes);
+    m.row.values[0] = 1;
+    m.row.values[1] = 2;
+    m.row.values[2] = 4;
+    const struct metrics *got = run(&s, &m, 1, true);
+    CHECK(near(value(got, "bandwidth.copy.level.l1.single.gbps"), 20.001), "8K to 24K of one rank");
+    CHECK(near(value(got, "bandwidth.copy.level.l1.gbps"), 20.020), "8K of each of four");
+    m.row.n = 2; // ranks 0 and 1, which are on two cores
+    got = run(&s, &m, 1, true);
+    CHECK(near(value(got, "bandwidth.copy.level.l1.gbps"), 20.011), "8K to 24K of each of two");
+    m.row.n = 3;
+    here = &machine;
     matrix_fini(&m);
 }
 
@@ -736,6 +800,8 @@ int main(void)
     test_matrix();
     test_bandwidth();
     test_bandwidth_levels();
+    test_modules();
+    test_siblings();
     test_pagefault();
     test_scan();
     test_atomics();
