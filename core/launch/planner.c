@@ -872,6 +872,20 @@ static int check_instructions(const struct spec *s, const struct topology *t, st
                                 "form", "auto", err);
 }
 
+// Its method counts pages of these sizes.
+static int planner_check_pages(const struct spec *s, const struct topology *t, struct err *err)
+{
+    uint64_t thp = spec_page_bytes(PAGES_THP, &t->pages, 1);
+    if (s->benchmark != BENCHMARK_PAGEFAULT || !t->pages.base ||
+        (t->pages.base == page_sizes_usual.base && thp == page_sizes_usual.thp))
+        return 0;
+    return err_set(err, ERR_INVALID, "benchmark",
+                   "is pagefault, which needs base pages of 4 KiB and huge pages of 2 MiB; this "
+                   "kernel has %llu and %llu KiB",
+                   (unsigned long long)(t->pages.base >> 10),
+                   (unsigned long long)(t->pages.thp >> 10));
+}
+
 // What the ranks would refuse after their start.
 static int check_limits(const struct plan *p, const struct spec *s, const struct topology *t,
                         struct err *err)
@@ -881,7 +895,7 @@ static int check_limits(const struct plan *p, const struct spec *s, const struct
                        "must be 0 or at least the cache line of %d bytes, because several links "
                        "would share one; got %llu",
                        t->line_bytes, (unsigned long long)s->stride);
-    if (check_instructions(s, t, err) < 0)
+    if (check_instructions(s, t, err) < 0 || planner_check_pages(s, t, err) < 0)
         return -1;
     if (s->benchmark != BENCHMARK_ATOMICS) // of bandwidth the working sets follow from it
         return 0;

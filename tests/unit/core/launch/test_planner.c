@@ -272,6 +272,20 @@ static void instructions(void)
     refuse(&t, lse, "form", "must be one of auto, llsc on this CPU");
 }
 
+// Of arm64 with base pages of 64 KiB; where pages are not known nothing is refused.
+static void page_sizes(void)
+{
+    struct topology t CLEANUP(topology_fini) = synthetic("node:1 l3:1(size=16777216) core:2 pu:1");
+    static const char faults[] = "{\"benchmark\":\"pagefault\"}";
+    t.pages = (struct page_sizes){0};
+    expect_ranks(&t, faults, 2);
+    t.pages = page_sizes_usual;
+    expect_ranks(&t, faults, 2);
+    t.pages = (struct page_sizes){65536, 512 << 20, 512 << 20};
+    refuse(&t, faults, "benchmark", "this kernel has 64 and 524288 KiB");
+    expect_ranks(&t, "{\"benchmark\":\"hierarchy\"}", 1);
+}
+
 // What changes nothing and is no error is stated.
 static void unused_members(void)
 {
@@ -608,6 +622,7 @@ int main(void)
     shared_cpus();
     shared_caches();
     instructions();
+    page_sizes();
     unused_members();
     limits_of_ranks();
     return tap_done();
