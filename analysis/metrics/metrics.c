@@ -854,6 +854,37 @@ static void put_reach(struct finder *f, const struct reach *r, const char *pages
     }
 }
 
+static void metrics_column(struct finder *f, const struct matrix *m, int col, double v[3])
+{
+    for (int r = 0; r < m->row.n; r++)
+        pool_cell(f, matrix_at(m, r, col));
+    metrics_drain(f, 1, v);
+}
+
+// Of the column that takes least: the node's own memory, the most loads at once.
+static void put_least_column(struct finder *f, const char *matrix, const char *name)
+{
+    const struct matrix *m = metrics_named(f->in, matrix);
+    double least[3] = {NAN, NAN, NAN}, v[3];
+    for (int c = 0; m && c < m->col.n; c++) {
+        metrics_column(f, m, c, v);
+        if (isnan(least[0]) || v[0] < least[0])
+            memcpy(least, v, sizeof v);
+    }
+    put(f, least, "%s", name);
+}
+
+static void put_strides(struct finder *f)
+{
+    const struct matrix *m = metrics_named(f->in, "stride");
+    double v[3];
+    for (int c = 0; m && c < m->col.n && c < HIERARCHY_STRIDES_MAX; c++) {
+        metrics_column(f, m, c, v);
+        put(f, v, "hierarchy.stride.%lld.ns", (long long)m->col.values[c]);
+    }
+}
+
+// What is fitted to a curve has no interval.
 static void metrics_of_hierarchy(struct finder *f)
 {
     struct hierarchy h;
@@ -862,11 +893,11 @@ static void metrics_of_hierarchy(struct finder *f)
         f->no_memory = true;
         return;
     }
-    put_alone(f, h.memory_ns, "hierarchy.memory_ns");
+    put_least_column(f, "nodes", "hierarchy.memory_ns");
     put_alone(f, h.hop_ns, "hierarchy.hop_ns");
     put_alone(f, h.misses, "hierarchy.parallel.loads");
-    put_alone(f, h.access_ns, "hierarchy.parallel.access_ns");
-    put_alone(f, h.cycle_ns, "hierarchy.cycle_ns");
+    put_least_column(f, "parallel", "hierarchy.parallel.access_ns");
+    put_least_column(f, "cycle", "hierarchy.cycle_ns");
     for (int k = 0; k + 1 < h.levels.n; k++) {
         put_alone(f, h.levels.list[k].ns, "hierarchy.l%d.ns", k + 1);
         put_alone(f, (double)h.levels.list[k].bytes, "hierarchy.l%d.bytes", k + 1);
@@ -874,8 +905,7 @@ static void metrics_of_hierarchy(struct finder *f)
     put_reach(f, &h.base, "base");
     if (!lacks_huge_pages(f->in))
         put_reach(f, &h.huge, "huge");
-    for (int i = 0; i < h.n_strides; i++)
-        put_alone(f, h.strides[i].ns, "hierarchy.stride.%lld.ns", (long long)h.strides[i].bytes);
+    put_strides(f);
 }
 
 // --- Scan --------------------------------------------------------------------------------------

@@ -451,6 +451,13 @@ static void test_hierarchy(void)
     CHECK(near(value(got, "hierarchy.cycle_ns"), 0.25) &&
               near(value(got, "hierarchy.stride.4096.ns"), 48),
           "the clock, and a stride");
+    static const char *const measured[] = {"hierarchy.memory_ns", "hierarchy.parallel.access_ns",
+                                           "hierarchy.cycle_ns", "hierarchy.stride.4096.ns"};
+    for (size_t i = 0; i < COUNT_OF(measured); i++) {
+        const struct metric *k = find(got, measured[i]);
+        CHECK(k && near(k->lo, 0.99 * k->value) && near(k->hi, 1.01 * k->value),
+              "%s has its interval", measured[i]);
+    }
     CHECK(value(got, "hierarchy.l3.bytes") > 28e6 && value(got, "hierarchy.l3.ns") > 12 &&
               !find(got, "hierarchy.l4.bytes"),
           "three levels");
