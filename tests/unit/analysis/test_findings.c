@@ -173,8 +173,41 @@ static void test_kinds(void)
     matrix_fini(&m);
 }
 
+// Four cores share a second level of 4 MiB: at once each has 1 MiB of it, and alone all.
+static void test_module(void)
+{
+    enum { ROWS = 4, COLS = 5 };
+    static const int64_t sizes[COLS] = {MIB(1) / 2, MIB(1), MIB(2), MIB(4), MIB(8)};
+    struct topo_cpu cpus[ROWS];
+    struct rank_info ranks[ROWS];
+    struct topo_cache caches[] = {{2, MIB(4), 64, ROWS, 0}, {3, MIB(96), 64, ROWS, 0}};
+    const struct topology t = {.n_cpus = ROWS, .cpus = cpus, .n_caches = 2, .caches = caches};
+    struct matrix m = {0};
+    matrix_init(&m, "concurrent", "latency", "ns", ROWS, COLS, NULL);
+    memcpy(m.col.values, sizes, sizeof sizes);
+    for (int i = 0; i < ROWS; i++) {
+        m.row.values[i] = i;
+        cpus[i] = (struct topo_cpu){.os = i, .core = i, .l3 = 1};
+        ranks[i] = (struct rank_info){.rank = i, .cpu = i};
+    }
+    for (int together = 0; together < 2; together++) {
+        static struct curve c;
+        const struct curve_machine machine = {&t, ranks, ROWS, together};
+        int64_t share = together ? MIB(1) : MIB(4);
+        for (int k = 0; k < ROWS * COLS; k++)
+            m.cells[k].v[CELL_MEDIAN] = m.col.values[k % COLS] <= share ? 5 : 25;
+        CHECK(curve_find(&c, &m, &machine, NULL) == 0 && c.n == 1 &&
+                  c.steps[0].from_bytes == share && c.steps[0].match == CURVE_CACHE_EXCEEDED &&
+                  c.steps[0].level == 2 && c.steps[0].sharers == (together ? ROWS : 1),
+              "%s the second level is exceeded (level %d)", together ? "a quarter of" : "all of",
+              c.steps[0].level);
+    }
+    matrix_fini(&m);
+}
+
 int main(void)
 {
+    test_module();
     test_kinds();
     test_large(GROUPS_RANKS_MAX, 48, false);
     test_large(GROUPS_RANKS_MAX, 48, true);
