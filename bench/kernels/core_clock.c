@@ -5,6 +5,9 @@
 
 #include <math.h>
 #include <stdint.h>
+#ifdef __powerpc64__
+#include <sys/auxv.h>
+#endif
 
 #include "base/clock.h"
 
@@ -48,7 +51,7 @@ enum {
 #define TIMES4(x) x x x x
 #define TIMES32(x) TIMES4(TIMES4(x x))
 
-// Takes `steps` cycles, a multiple of UNROLL, and a few more for the call. The steps alternate
+// Takes `steps` steps, a multiple of UNROLL, and a few more for the call. The steps alternate
 // additions and exclusive-ors of two registers: no CPU folds them, as some fold additions of
 // constants.
 static void core_clock_steps(uint64_t steps)
@@ -111,9 +114,24 @@ static double step_ns(void (*steps)(uint64_t), uint64_t piece, int tries)
     return (twice - once) / (double)piece;
 }
 
+int core_clock_step_cycles(unsigned long hwcap2)
+{
+    static const unsigned long arch_3_00 = 1ul << 23; // PPC_FEATURE2_ARCH_3_00
+    return hwcap2 & arch_3_00 ? 2 : 1;
+}
+
+static int own_step_cycles(void)
+{
+#ifdef __powerpc64__
+    return core_clock_step_cycles(getauxval(AT_HWCAP2));
+#else
+    return core_clock_step_cycles(0);
+#endif
+}
+
 double core_clock_cycle_ns(int tries)
 {
-    return step_ns(core_clock_steps, PIECE_STEPS, tries);
+    return step_ns(core_clock_steps, PIECE_STEPS, tries) / own_step_cycles();
 }
 
 double core_clock_load_ns(int tries)

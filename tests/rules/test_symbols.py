@@ -27,6 +27,7 @@ UNUSED = {
     "metric_rules": "docs/METRICS.md",
     # Steps whose cases cannot all be reached through the function that calls them.
     "audit_may_write": "the limit per client, at times that a test chooses",
+    "core_clock_step_cycles": "processors that no test machine has",
     "connection_cut": "a connection that is cut while it waits; a full listener cuts another one",
     "peer_client_of_address": "addresses that no test machine has",
     "place_verify_from": "each way of finding a page's node; the first that works hides the others",

@@ -302,6 +302,9 @@ static void core_clock(void)
     CHECK(cycle > 0.1 && cycle < 4, "one cycle is %.4f ns", cycle);
     double load = core_clock_load_ns(200);
     CHECK(load > 0.1 && load < 25 * cycle, "a load from L1 takes %.4f ns", load);
+    CHECK(core_clock_step_cycles(0) == 1 && core_clock_step_cycles(1ul << 31) == 1 &&
+              core_clock_step_cycles(0x00800000) == 2,
+          "an addition takes two cycles from POWER9 on");
 }
 
 int main(void)
