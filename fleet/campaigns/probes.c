@@ -256,7 +256,7 @@ static bool probe_send(struct campaign *c, int node, struct fetch_request *q, co
     struct campaigns *all = c->all;
     const struct polled *polled = poller_find(all->poller, c->nodes.names[node]);
     struct probe_call *call = polled ? calloc(1, sizeof *call) : NULL;
-    char url[sizeof polled->base[0] + 80];
+    char url[POLLED_BASE + 80];
     if (!call || !node_is_here(polled)) {
         err_set(err, ERR_NOT_FOUND, NULL, "%s",
                 !polled ? "no source names it"

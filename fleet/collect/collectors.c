@@ -25,7 +25,7 @@ int poller_add_collectors(struct poller *p, struct err *err)
         p->collectors[i] = polled_new(p, where, clock_mono_ms());
         if (!p->collectors[i])
             return err_set(err, ERR_NO_MEMORY, "", "no memory for the poller");
-        snprintf(p->collectors[i]->base[0], sizeof p->collectors[i]->base[0], "%s", where);
+        polled_text(&p->collectors[i]->base[0], where);
     }
     return n < 0 ? -1 : 0;
 }

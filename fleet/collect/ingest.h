@@ -13,9 +13,9 @@
 #include "fleet/collect/ingest_wire.h"
 
 enum {
-    // A page has at most 4 MiB (fetch/): 16 of the largest, or 700 usual ones of 100 runs. Above
-    // it nothing more is requested.
-    INGEST_BACKLOG_MAX = 64 << 20,
+    // A page has at most 4 MiB (fetch/): two of the largest, or 90 usual ones of 100 runs, which
+    // take longer to store than to request more. Above it nothing more is requested.
+    INGEST_BACKLOG_MAX = 8 << 20,
 };
 
 struct ingest;

@@ -156,10 +156,10 @@ static int judging_flags(const struct judging *j)
 static void copy_node(const struct polled *p, struct judged_node *out)
 {
     memcpy(out->name, p->name, sizeof out->name);
-    memcpy(out->other, p->other, sizeof out->other);
+    snprintf(out->other, sizeof out->other, "%s", p->other);
     memcpy(out->version, p->version, sizeof out->version);
     snprintf(out->why, sizeof out->why, "%.*s", JUDGED_WHY - 1, p->why);
-    memcpy(out->slurm_reason, p->slurm_reason, sizeof out->slurm_reason);
+    snprintf(out->slurm_reason, sizeof out->slurm_reason, "%s", p->slurm_reason);
     out->in_slurm = *p->slurm_state != '\0';
     out->state = p->state;
     out->outcome = p->outcome;

@@ -76,7 +76,7 @@ void node_failed(struct polled *n, const char *why)
     struct poller *p = n->poller;
     p->totals.failed++;
     n->failures++;
-    snprintf(n->why, sizeof n->why, "%s", why);
+    polled_why(n, why);
     node_event(n, NODE_FAILED);
     node_turn(n);
     node_later(n, node_wait_ms(n->state, n->failures, p->c->every_s * 1000,
@@ -179,8 +179,8 @@ void node_stored(struct polled *n, const struct ingest_report *r)
     n->failures = 0;
     n->repeats = n->outcome == r->outcome ? n->repeats + 1 : 0;
     n->outcome = r->outcome;
-    memcpy(n->other, r->other, sizeof n->other);
-    n->why[0] = '\0';
+    polled_text(&n->other, r->other);
+    polled_text(&n->why, "");
     n->stored += r->stored;
     p->totals.stored += r->stored;
     p->totals.kept += r->notes;
@@ -219,5 +219,5 @@ void node_placed(struct polled *n, const struct ingest_report *r)
     n->outcome = r->outcome;
     memcpy(n->history, r->history, sizeof n->history);
     memcpy(n->version, r->version, sizeof n->version);
-    memcpy(n->other, r->other, sizeof n->other);
+    polled_text(&n->other, r->other);
 }

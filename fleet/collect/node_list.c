@@ -43,17 +43,18 @@ static int node_base(const struct poller *p, const char *name, const char *said,
 // A node behind another collector is in the state that this one says.
 static void node_said_behind(struct polled *n, const struct named_node *s)
 {
-    snprintf(n->behind, sizeof n->behind, "%.63s", s->url + strlen(BEHIND_URL));
-    n->base[0][0] = '\0';
+    polled_text(&n->behind, s->url + strlen(BEHIND_URL));
+    polled_text(&n->base[0], "");
     n->at_base = 0;
     n->pushes = false;
     n->slurm_state[0] = '\0';
     for (int i = 0; i < NODE_STATES; i++)
         if (strcmp(node_states[i].name, s->state) == 0 && i != NODE_GONE)
             n->state = (enum node_state)i;
-    snprintf(n->why, sizeof n->why, "%s%s",
-             n->state > NODE_UP ? "this is what another collector says: " : "",
-             n->state > NODE_UP ? n->behind : "");
+    char why[POLLER_WHY] = "";
+    if (n->state > NODE_UP)
+        snprintf(why, sizeof why, "this is what another collector says: %s", n->behind);
+    polled_text(&n->why, why);
 }
 
 // Nothing is waited for any more: not until it had to push, nor for what it did before it was gone.
@@ -68,51 +69,40 @@ static void node_said(struct polled *n, const struct naming_node *said, int64_t 
 {
     const uint32_t behind = said->sources & n->poller->collector_sources;
     const struct named_node *s = &said->said;
-    const size_t room = sizeof n->base[0];
+    char base[2][POLLED_BASE] = {"", ""};
     struct err err;
     n->sources = said->sources;
-    snprintf(n->class_hint, sizeof n->class_hint, "%.63s", s->class_hint);
+    polled_text(&n->class_hint, s->class_hint);
     snprintf(n->slurm_state, sizeof n->slurm_state, "%.23s", s->state);
-    snprintf(n->partitions, sizeof n->partitions, "%s", s->partitions);
-    snprintf(n->slurm_reason, sizeof n->slurm_reason, "%s", s->reason);
-    n->base[1][0] = '\0';
+    polled_text(&n->partitions, s->partitions);
+    polled_text(&n->slurm_reason, s->reason);
+    polled_text(&n->base[1], "");
     n->twice = behind && (said->sources != behind || behind & (behind - 1));
     if (str_starts(s->url, BEHIND_URL)) {
         node_said_behind(n, s);
         return;
     }
-    n->behind[0] = '\0';
+    polled_text(&n->behind, "");
     bool pushed = n->pushes, gone = n->state == NODE_GONE;
     n->failures = gone ? 0 : n->failures;
     n->pushes = strcmp(s->url, ANNOUNCED_URL) == 0 || strcmp(said->other_url, ANNOUNCED_URL) == 0;
     if (n->pushes) {
         if (!pushed || gone)
             n->due_ms = clock_mono_ms() + n->poller->c->push_every_s * 1000;
-        n->base[0][0] = '\0';
+        polled_text(&n->base[0], "");
         n->at_base = 0;
         return;
     }
     if (pushed || gone)
         node_due(n, first_ms);
-    if (node_base(n->poller, n->name, s->url, n->base[0], room, &err) < 0 ||
+    if (node_base(n->poller, n->name, s->url, base[0], sizeof base[0], &err) < 0 ||
         (*said->other_url &&
-         node_base(n->poller, n->name, said->other_url, n->base[1], room, &err) < 0))
-        snprintf(n->why, sizeof n->why, "%s", err.text);
+         node_base(n->poller, n->name, said->other_url, base[1], sizeof base[1], &err) < 0))
+        polled_why(n, err.text);
+    for (int i = 0; i < 2; i++)
+        polled_text(&n->base[i], base[i]);
     if (!*n->base[1])
         n->at_base = 0;
-}
-
-struct polled *polled_new(struct poller *p, const char *name, int64_t first_ms)
-{
-    struct polled *n = calloc(1, sizeof *n);
-    if (!n)
-        return NULL;
-    n->poller = p;
-    n->due_ms = first_ms;
-    n->allowance = RUNS_AT_ONCE;
-    n->allowance_ms = clock_mono_ms();
-    snprintf(n->name, sizeof n->name, "%s", name);
-    return n;
 }
 
 static int by_two_names(const void *a, const void *b)
@@ -169,7 +159,7 @@ static int list_merge(struct poller *p, const struct naming_node *list, int coun
 
 static bool node_forgettable(const struct polled *n)
 {
-    return n->state == NODE_GONE && !n->busy && !n->push.number;
+    return n->state == NODE_GONE && !n->busy && !(n->push && n->push->number);
 }
 
 // Sources that name ever new nodes must not fill the memory. What is stored of them stays.
@@ -182,7 +172,7 @@ static void forget_gone(struct poller *p)
         return;
     for (int i = 0; i < p->n; i++)
         if (node_forgettable(p->nodes[i]))
-            free(p->nodes[i]);
+            polled_free(p->nodes[i]);
         else
             p->nodes[kept++] = p->nodes[i];
     p->n = kept;

@@ -110,9 +110,14 @@ struct polled *poller_find_collector(const struct poller *p, const char *name);
 int poller_fetch(struct poller *p, const char *url, const struct fetch_limits *limits,
                  fetch_done *done, void *ctx, struct err *err);
 
-// node_list.c
+// node_memory.c
 struct polled *polled_new(struct poller *p, const char *name, int64_t first_ms); // NULL: no memory
+void polled_free(struct polled *n);                                              // NULL is fine
+// Keeps a copy of `text` at one of the texts of a node; "" where there is no memory for it.
+void polled_text(const char **at, const char *text);
+void polled_why(struct polled *n, const char *why); // up to POLLER_WHY of it
 
+// node_list.c
 // Whose nodes they are, if there are other collectors: to the process that stores, if it changed.
 void send_owners(struct poller *p);
 

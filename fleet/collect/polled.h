@@ -6,7 +6,7 @@
 #include "fleet/collect/node_states.h"
 #include "fleet/collect/store_states.h"
 
-enum { POLLER_WHY = 160 };
+enum { POLLER_WHY = 160, POLLED_BASE = 300 };
 
 // What became of a page, or of facts, that a node sent itself.
 struct pushed {
@@ -20,17 +20,18 @@ struct pushed {
     void *ctx;
 };
 
-// A node as the collector sees it.
+// A node as the collector sees it. Texts that few nodes have are const char *: "" or owned, set by
+// polled_text(). There are 65,536 nodes, so each byte here is 64 KiB.
 struct polled {
     struct poller *poller;
     char name[64];
-    char base[2][300];    // "http://10.0.0.1:7780"; the second where sources disagree, or ""
-    int at_base;          // the one that is requested from
-    uint32_t sources;     // that name it: bit i is naming_source_at(i)
-    char class_hint[64];  // of a source; "": none
-    char slurm_state[24]; // "idle", "mix~"; "": not known
-    char partitions[128]; // of Slurm, separated by commas
-    char slurm_reason[NAMED_WORD_MAX + 1]; // why Slurm has it drained or down; "": it has not
+    const char *base[2];      // "http://10.0.0.1:7780"; the second where sources disagree, or ""
+    int at_base;              // the one that is requested from
+    uint32_t sources;         // that name it: bit i is naming_source_at(i)
+    const char *class_hint;   // of a source; "": none
+    char slurm_state[24];     // "idle", "mix~"; "": not known
+    const char *partitions;   // of Slurm, separated by commas
+    const char *slurm_reason; // why Slurm has it drained or down; "": it has not
     enum node_state state;
     int failures;               // since its last response
     int64_t due_ms;             // monotonic: when the next request may start
@@ -47,21 +48,21 @@ struct polled {
     int repeats;                // pages before it with the same outcome
     double allowance;           // runs that it may send at once …
     int64_t allowance_ms;       // … then, monotonic
-    char other[64];             // the twin's or alien's name
+    const char *other;          // the twin's or alien's name
     // What became of its histories: machines that share a name come back to each other's.
     char history_now[40], history_before[40]; // of stored pages; "": none
     int returns;                              // to the one before
     int64_t returned_ms;                      // the last time, monotonic
-    int64_t poison_ms;    // what it sent ended the process that reads it, UTC; 0: nothing did
-    bool poison_wish;     // that was a document or a whole run: its pages are read
-    bool pushes;          // it sends its pages itself, and is never contacted
-    char behind[64];      // the collector from which its runs come; it is never contacted. "": none
-    bool twice;           // it is also behind a collector, or behind two
-    int64_t lost;         // of a collector: runs that it had deleted before they were read
-    bool unkept;          // it has FLEET_LABELLED_MAX runs in the archive
-    struct pushed push;   // of its last page, if it does
-    bool too_old;         // its daemon does not know the feed, or not as the collector needs it
-    char why[POLLER_WHY]; // why its last request failed; "": it did not
+    int64_t poison_ms;   // what it sent ended the process that reads it, UTC; 0: nothing did
+    bool poison_wish;    // that was a document or a whole run: its pages are read
+    bool pushes;         // it sends its pages itself, and is never contacted
+    const char *behind;  // the collector from which its runs come; it is never contacted. "": none
+    bool twice;          // it is also behind a collector, or behind two
+    int64_t lost;        // of a collector: runs that it had deleted before they were read
+    bool unkept;         // it has FLEET_LABELLED_MAX runs in the archive
+    struct pushed *push; // its last page, if it does; NULL: none yet
+    bool too_old;        // its daemon does not know the feed, or not as the collector needs it
+    const char *why;     // why its last request failed, up to POLLER_WHY; "": it did not
 };
 
 struct poller_totals {

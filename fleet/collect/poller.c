@@ -386,9 +386,9 @@ void poller_free(struct poller *p)
     fetch_free(p->fetch);
     addresses_free(p->addresses);
     for (int i = 0; i < p->n; i++)
-        free(p->nodes[i]);
+        polled_free(p->nodes[i]);
     for (int i = 0; i < FLEETD_SOURCES_MAX; i++)
-        free(p->collectors[i]);
+        polled_free(p->collectors[i]);
     free(p->nodes);
     free(p);
 }

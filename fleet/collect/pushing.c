@@ -4,6 +4,7 @@
 #include "fleet/collect/parts.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -13,8 +14,8 @@ enum { PUSH_COUNTS = 10 }; // runs that a page counts for besides those that it 
 
 void push_settle(struct polled *n, enum err_code failed, const char *why)
 {
-    struct pushed *s = &n->push;
-    if (s->settled || !s->number)
+    struct pushed *s = n->push;
+    if (!s || s->settled)
         return;
     s->settled = true;
     s->failed = failed;
@@ -23,20 +24,29 @@ void push_settle(struct polled *n, enum err_code failed, const char *why)
         s->wake(s->ctx);
 }
 
+static void push_said(struct polled *n, const struct ingest_report *r)
+{
+    if (!n->push)
+        return;
+    n->push->more = r->more;
+    n->push->stored = r->stored;
+    memcpy(n->push->member, r->member, sizeof n->push->member);
+}
+
 void push_reported(struct polled *n, const struct ingest_report *r)
 {
-    n->push.more = r->more;
-    n->push.stored = r->stored;
     node_allowed(n, r->stored + r->notes);
-    memcpy(n->push.member, r->member, sizeof n->push.member);
+    push_said(n, r);
     push_settle(n, r->kind == INGEST_STORED ? ERR_NONE : ERR_INVALID, r->text);
 }
 
 void push_missed(struct polled *n)
 {
     n->failures++;
-    snprintf(n->why, sizeof n->why, "it has not pushed for %" PRId64 " s",
+    char why[POLLER_WHY];
+    snprintf(why, sizeof why, "it has not pushed for %" PRId64 " s",
              n->failures * n->poller->c->push_every_s);
+    polled_text(&n->why, why);
     node_event(n, NODE_FAILED);
     node_later(n, 0);
 }
@@ -80,11 +90,15 @@ static int64_t push_item(struct poller *p, struct ingest_item *item, struct buf 
                          struct err *err)
 {
     struct polled *n = find_pushing(p, item->node, err);
-    if (!n || check_push(p, n, item->received_ms, err) < 0 || poller_keep(p, item, body, err) < 0)
+    if (!n || check_push(p, n, item->received_ms, err) < 0)
+        return -1;
+    if (!n->push && !(n->push = calloc(1, sizeof *n->push)))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the page");
+    if (poller_keep(p, item, body, err) < 0)
         return -1;
     n->busy = n->sent = true;
-    n->push = (struct pushed){.number = ++p->pushed};
-    return n->push.number;
+    *n->push = (struct pushed){.number = ++p->pushed};
+    return n->push->number;
 }
 
 int64_t poller_push(struct poller *p, const char *node, struct buf *body, struct err *err)
@@ -164,7 +178,7 @@ void push_lacks_no_more(struct poller *p, const char *hash)
 void push_facts_reported(struct polled *n, const struct ingest_report *r)
 {
     n->busy = n->sent = false;
-    memcpy(n->push.member, r->member, sizeof n->push.member);
+    push_said(n, r);
     push_settle(n, r->kind == INGEST_STORED ? ERR_NONE : ERR_INVALID, r->text);
 }
 
@@ -172,9 +186,9 @@ struct polled *poller_push_watch(struct poller *p, int64_t number, void (*wake)(
                                  void *ctx)
 {
     for (int i = 0; i < p->n; i++)
-        if (p->nodes[i]->push.number == number) {
-            p->nodes[i]->push.wake = wake;
-            p->nodes[i]->push.ctx = ctx;
+        if (p->nodes[i]->push && p->nodes[i]->push->number == number) {
+            p->nodes[i]->push->wake = wake;
+            p->nodes[i]->push->ctx = ctx;
             return p->nodes[i];
         }
     return NULL;

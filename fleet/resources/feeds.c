@@ -56,7 +56,7 @@ static void *stored_open(void *context, int64_t of, int64_t after, void (*wake)(
 static void stored_close(void *opened)
 {
     struct polled *n = opened;
-    n->push.wake = NULL;
+    n->push->wake = NULL;
 }
 
 static const struct reply_source page_stored = {.open = stored_open, .close = stored_close};
@@ -67,8 +67,8 @@ static void write_outcome(const struct polled *n, struct jsonw *w)
     jsonw_text(w, "outcome", outcome->name);
     jsonw_text(w, "outcome_text", n->outcome == FLEET_STORED ? "" : outcome->text);
     jsonw_text(w, "other", n->other);
-    jsonw_i64(w, "stored", n->push.stored);
-    jsonw_bool(w, "more", n->push.more);
+    jsonw_i64(w, "stored", n->push->stored);
+    jsonw_bool(w, "more", n->push->more);
 }
 
 static int send_pushed(const struct poller *p, const struct polled *n, bool page, struct reply *r,
@@ -76,8 +76,8 @@ static int send_pushed(const struct poller *p, const struct polled *n, bool page
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct jsonw w = jsonw_to(&body);
-    if (n->push.failed)
-        return err_set(err, n->push.failed, n->push.member, "%s", n->push.why);
+    if (n->push->failed)
+        return err_set(err, n->push->failed, n->push->member, "%s", n->push->why);
     jsonw_object(&w, NULL);
     write_feed_place(p, n, &w);
     if (page)
@@ -101,9 +101,9 @@ static int take_push(struct request *q, const char *hash, struct reply *r, struc
     const struct polled *n = poller_pushing(poller, q->name, err);
     if (!n)
         return -1;
-    if (n->push.number != q->made)
+    if (!n->push || n->push->number != q->made)
         return err_set(err, ERR_CONFLICT, "name", "something else of this node has come");
-    if (n->push.settled)
+    if (n->push->settled)
         return send_pushed(poller, n, !hash, r, err);
     if (q->again)
         return err_set(err, ERR_UNAVAILABLE, "store", "the store did not keep it within %d s",

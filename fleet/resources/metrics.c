@@ -291,7 +291,7 @@ static int targets_add(struct targets *t, const struct polled *n, struct class_s
 
 static void write_group(const struct targets *t, const struct target_group *g, struct jsonw *w)
 {
-    char text[sizeof((struct polled *)NULL)->base[0]];
+    char text[POLLED_BASE];
     jsonw_object(w, NULL);
     jsonw_array(w, "targets");
     for (int i = g->first; i >= 0; i = t->list[i].next) {

@@ -55,9 +55,9 @@ static void test_contacted(void)
     check_pages(pages_at_once(empty, 0, 0), RUNS_AT_ONCE, "pages without runs count too");
     check_pages(pages_at_once(noted, PAGE_RUNS, PAGE_RUNS), RUNS_AT_ONCE / 2,
                 "notes count as runs");
-    free(n);
-    free(empty);
-    free(noted);
+    polled_free(n);
+    polled_free(empty);
+    polled_free(noted);
 }
 
 // A page that is stored counts, although the node sent it itself.
@@ -72,7 +72,7 @@ static void test_pushed_page(const char *member_of, const struct ingest_report *
     CHECK(poller_push(&poller, "n1", &body, &err) < 0 && err.code == ERR_TOO_MANY,
           "%s of pages that a node sends count: %s", member_of, err.text);
     poller.n = 0;
-    free(n);
+    polled_free(n);
 }
 
 static void test_pushed(void)
@@ -98,7 +98,7 @@ static void test_pushes(void)
     CHECK(pushes > 0 && pushes < RUNS_AT_ONCE, "%d pages are taken, without a run in them", pushes);
     CHECK(err.code == ERR_TOO_MANY && strstr(err.text, "43200 a day"), "then: %s", err.text);
     poller.n = 0;
-    free(n);
+    polled_free(n);
 }
 
 static void ignore_report(void *ctx, const struct ingest_report *r)
