@@ -207,10 +207,10 @@ static bool group_has_room(const struct probe_plan *p, int group)
     return !p->rules.each_n || p->group_running[group] < p->rules.each_n;
 }
 
-// The first node in the order that may be probed. -1: none; *again_ms: when the first one may be
+// The first node in the order that may be probed. -1: none; again_ms: when the first one may be
 // free, 0: those that are left wait for their group. A caller that starts or refuses one after the
 // other looks at each node once, however many there are.
-static int node_find(struct probe_plan *p, int64_t now_ms, int64_t *again_ms)
+static int node_find(struct probe_plan *p, int64_t now_ms)
 {
     while (p->first < p->n && p->nodes[p->order[p->first]].state != PROBE_PENDING)
         p->first++;
@@ -230,7 +230,6 @@ static int node_find(struct probe_plan *p, int64_t now_ms, int64_t *again_ms)
         else if (group_has_room(p, n->group))
             return p->order[p->looked];
     }
-    *again_ms = p->again_ms;
     return -1;
 }
 
@@ -242,7 +241,6 @@ static struct probe_next when_idle(const struct probe_plan *p, enum probe_action
 
 struct probe_next probe_plan_next(struct probe_plan *p, const struct probe_clock *now)
 {
-    int64_t again_ms;
     if (failures_pile_up(p))
         return when_idle(p, PROBE_STOP, PROBE_BECAUSE_FAILURES);
     if (!p->count[PROBE_PENDING])
@@ -253,9 +251,9 @@ struct probe_next probe_plan_next(struct probe_plan *p, const struct probe_clock
     if (wait_min)
         return (struct probe_next){PROBE_AWAIT_TIME, PROBE_BECAUSE_CLOSED, -1,
                                    now->ms - now->ms % MINUTE_MS + wait_min * MINUTE_MS};
-    int node = node_find(p, now->ms, &again_ms);
-    if (node < 0 && again_ms)
-        return (struct probe_next){PROBE_AWAIT_TIME, PROBE_BECAUSE_BUSY, -1, again_ms};
+    int node = node_find(p, now->ms);
+    if (node < 0 && p->again_ms)
+        return (struct probe_next){PROBE_AWAIT_TIME, PROBE_BECAUSE_BUSY, -1, p->again_ms};
     if (node < 0)
         return (struct probe_next){PROBE_AWAIT_END, PROBE_BECAUSE_PLANNED, -1, 0};
     if (p->rules.budget_s > 0 &&
