@@ -13,8 +13,8 @@
 #include "fleet/collect/ingest_wire.h"
 
 enum {
-    // A page has at most 4 MiB (fetch/): two of the largest, or 90 usual ones of 100 runs, which
-    // take longer to store than to request more. Above it nothing more is requested.
+    // A page has at most 4 MiB (fetch/): two of the largest, or 90 usual ones of 100 runs. They
+    // take longer to store than more take to come. Above it nothing more is requested.
     INGEST_BACKLOG_MAX = 8 << 20,
 };
 

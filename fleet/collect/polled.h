@@ -21,7 +21,7 @@ struct pushed {
 };
 
 // A node as the collector sees it. Texts that few nodes have are const char *: "" or owned, set by
-// polled_text(). There are 65,536 nodes, so each byte here is 64 KiB.
+// polled_text(). There are up to 65,536 nodes, and each byte here is there for all of them.
 struct polled {
     struct poller *poller;
     char name[64];
