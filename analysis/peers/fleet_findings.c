@@ -65,6 +65,19 @@ static double percent_at(const struct fleet_finding *one, double above)
     return 100 * expm1(one->more ? -above : above);
 }
 
+// `in`: those that count (NULL: none). The worst one is always named.
+static int name_metrics(struct fleet_finding *one, const struct fleet_table *t,
+                        const struct fleet *f, const unsigned char *in, struct err *err)
+{
+    one->metrics = calloc((size_t)t->in.metrics + 1, sizeof *one->metrics);
+    if (!one->metrics)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a finding");
+    for (int m = 0; m < t->in.metrics; m++)
+        if (m == one->metric_at || (in && in[m]))
+            one->metrics[one->n_metrics++] = fleet_table_metric(t, f, m);
+    return 0;
+}
+
 static void set_metric(struct fleet_finding *one, const struct fleet_table *t,
                        const struct fleet *f, int metric)
 {
@@ -113,7 +126,7 @@ static int add_found_node(struct findings_work *w, int class, int row, const str
         if (run && r < fleet_table_runs(t, row, t->metric_probe[node->worst]))
             one->runs[one->n_runs++] = run->id;
     }
-    return 0;
+    return name_metrics(one, t, w->f, node->worse_in, err);
 }
 
 static int add_one_group(struct findings_work *w, int class, const struct peers_group *g,
@@ -144,6 +157,8 @@ static int add_one_group(struct findings_work *w, int class, const struct peers_
     one->lo = fmin(percent_at(one, above - error), percent_at(one, above + error));
     one->hi = fmax(percent_at(one, above - error), percent_at(one, above + error));
     one->mirror = peers_mirror(&w->peers.list[class]);
+    if (name_metrics(one, t, w->f, g->in, err) < 0)
+        return -1;
     return differences_find(&one->differs, w->f, t->node, t->in.nodes, g->has, err);
 }
 
@@ -364,17 +379,57 @@ int fleet_findings_find(struct fleet_findings *out, const struct fleet *f, struc
     return rc;
 }
 
+static void finding_fini(struct fleet_finding *one)
+{
+    free(one->nodes);
+    free(one->metrics);
+}
+
 void fleet_findings_fini(struct fleet_findings *f)
 {
     for (int i = 0; i < f->n; i++)
-        free(f->list[i].nodes);
+        finding_fini(&f->list[i]);
     free(f->list);
     free(f->judged);
     *f = (struct fleet_findings){0};
 }
 
-// --- One node
-// --------------------------------------------------------------------------------------
+// --- A part of them ------------------------------------------------------------------------------
+
+static bool finding_has_metric(const struct fleet_finding *one, const char *metric)
+{
+    for (int i = 0; i < one->n_metrics; i++)
+        if (strcmp(one->metrics[i], metric) == 0)
+            return true;
+    return false;
+}
+
+static bool finding_is_of(const struct fleet_finding *one, const struct fleet *f,
+                          const struct nodeset *where)
+{
+    for (int i = 0; i < one->n_nodes; i++)
+        if (nodeset_has(where, f->nodes.list[one->nodes[i]]))
+            return true;
+    return false;
+}
+
+void fleet_findings_select(struct fleet_findings *list, const struct fleet *f,
+                           const struct fleet_findings_filter *filter)
+{
+    int n = 0;
+    for (int i = 0; i < list->n; i++) {
+        struct fleet_finding *one = &list->list[i];
+        if ((filter->grade && (int)one->grade != filter->grade) ||
+            (filter->metric && !finding_has_metric(one, filter->metric)) ||
+            (filter->where && !finding_is_of(one, f, filter->where)))
+            finding_fini(one);
+        else
+            list->list[n++] = *one;
+    }
+    list->n = n;
+}
+
+// --- One node ------------------------------------------------------------------------------------
 
 static void place_set(struct fleet_place *out, const struct findings_work *w, int class, int row,
                       int metric)
@@ -384,17 +439,21 @@ static void place_set(struct fleet_place *out, const struct findings_work *w, in
         peers_place_of(&w->peers, class, &w->levels[class], row, metric, &outlier_options);
     bool more = t->more[metric];
     int probe = t->metric_probe[metric];
-    *out = (struct fleet_place){.probe = t->probe[probe],
-                                .metric = fleet_table_metric(t, w->f, metric),
-                                .unit = fleet_table_unit(t, w->f, metric),
-                                .more = more,
-                                .runs = w->newest[class].runs[(size_t)probe * t->in.nodes + row],
-                                .value = exp(more ? -at.x : at.x),
-                                .peers = exp(more ? -at.centre : at.centre),
-                                .spread = 100 * at.scale,
-                                .limit = exp(more ? -at.limit : at.limit),
-                                .worse = worse_by(more, at.x - at.centre),
-                                .n_peers = at.peers};
+    *out =
+        (struct fleet_place){.probe = t->probe[probe],
+                             .metric = fleet_table_metric(t, w->f, metric),
+                             .unit = fleet_table_unit(t, w->f, metric),
+                             .more = more,
+                             .runs = w->newest[class].runs[(size_t)probe * t->in.nodes + row],
+                             .value = exp(more ? -at.x : at.x),
+                             .peers = exp(more ? -at.centre : at.centre),
+                             .spread = 100 * at.scale,
+                             .limit = exp(more ? -at.limit : at.limit),
+                             .worse = worse_by(more, at.x - at.centre),
+                             .z = at.scale > 0 ? (at.x - at.centre) / at.scale : NAN,
+                             .percentile = 100 * peers_share_better(&w->peers.list[class],
+                                                                    &w->levels[class], metric, row),
+                             .n_peers = at.peers};
 }
 
 int fleet_places_find(struct fleet_place **list, const struct fleet *f, int node, struct err *err)

@@ -6,6 +6,7 @@
 #include "analysis/peers/differences.h"
 #include "analysis/peers/fleet.h"
 #include "analysis/peers/peers.h"
+#include "model/nodeset.h"
 
 enum fleet_finding_what {
     FINDING_OUTLIER, // slower than its peers
@@ -17,11 +18,13 @@ extern const char *const fleet_finding_names[FINDING_KINDS];
 
 struct fleet_finding {
     enum fleet_finding_what what;
-    enum peers_grade grade;    // PEERS_FINE of a group, which is no matter of chance
-    int class;                 // numbers in the fleet
-    int n_nodes, *nodes;       // one, but of a group; owned
-    int worse, of;             // metrics: of a group those that separate it
-    int probe;                 // of the worst metric
+    enum peers_grade grade; // PEERS_FINE of a group, which is no matter of chance
+    int class;              // numbers in the fleet
+    int n_nodes, *nodes;    // one, but of a group; owned
+    int worse, of;          // metrics: of a group those that separate it
+    int n_metrics;          // their names, or at least that of the worst one, in the order of …
+    const char **metrics;   // … the class: borrowed, of two benchmarks twice; the array is owned
+    int probe;              // of the worst metric
     const char *metric, *unit; // the worst one; borrowed
     bool more;                 // more of it is better
     double value;              // of the node: median of its newest runs. Of a group its centre
@@ -63,6 +66,16 @@ struct fleet_findings {
 int fleet_findings_find(struct fleet_findings *out, const struct fleet *f, struct err *err);
 void fleet_findings_fini(struct fleet_findings *f);
 
+// Which findings are wanted, of a verdict that is made over all nodes whatever is wanted.
+struct fleet_findings_filter {
+    const char *metric;          // it is one of the finding's metrics; NULL: any
+    const struct nodeset *where; // sorted: it has one of the finding's nodes; NULL: any
+    int grade;                   // PEERS_SUSPECT, PEERS_SURE: not a group; 0: any
+};
+// Keeps those of the list; its counts stay those of the whole verdict.
+void fleet_findings_select(struct fleet_findings *list, const struct fleet *f,
+                           const struct fleet_findings_filter *filter);
+
 // A metric of one node beside its peers, in its unit.
 struct fleet_place {
     int probe;
@@ -72,6 +85,8 @@ struct fleet_place {
     double value, peers;       // of the node, and the median of its peers; NaN: it has none
     double spread, limit;      // as in a finding
     double worse;              // per cent, as in fleet_judged; NaN: not judged
+    double z;                  // by how many spreads it is worse than its peers; NaN: not judged
+    double percentile;         // per cent of its peers that are better: 100, it is the worst; NaN
     int n_peers;
 };
 

@@ -63,6 +63,10 @@ void fleet_finding_write_json(const struct fleet_finding *one, const struct flee
     jsonw_text(w, "class", f->classes.list[one->class]);
     jsonw_i64(w, "metrics_worse", one->worse);
     jsonw_i64(w, "of", one->of);
+    jsonw_array(w, "metrics");
+    for (int i = 0; i < one->n_metrics; i++)
+        jsonw_text(w, NULL, one->metrics[i]);
+    jsonw_end(w);
     write_worst(one, f, w);
     jsonw_digits(w, "p", one->p, FINDING_DIGITS);
     jsonw_digits(w, "q", one->q, FINDING_DIGITS);

@@ -61,7 +61,9 @@ static int judge_alone(struct peers_class *c, const struct peers_input *in,
                 continue;
             sum[i] += dist_cauchy_term(p);
             c->node[i].tested++;
-            c->node[i].worse += p <= past_options.suspect && change >= PEERS_DEFAULTS.least;
+            if (p <= past_options.suspect && change >= PEERS_DEFAULTS.least &&
+                (rc = peers_add_worse(&c->node[i], m, in->metrics, err)) < 0)
+                break;
             if (p <= past_options.suspect && change > most[i]) {
                 most[i] = change;
                 c->node[i].worst = m;

@@ -179,6 +179,15 @@ static bool far_enough(const struct peers_class *c, const struct peers_table *t,
     return far;
 }
 
+int peers_add_worse(struct peers_node *one, int metric, int metrics, struct err *err)
+{
+    if (!one->worse_in && !(one->worse_in = calloc(metrics, 1)))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d metrics", metrics);
+    one->worse_in[metric] = 1;
+    one->worse++;
+    return 0;
+}
+
 // By which metrics: those of one node are tested among themselves.
 static int find_metrics(struct peers_class *c, const struct peers_table *t, int node,
                         const struct peers_options *o, struct err *err)
@@ -203,7 +212,8 @@ static int find_metrics(struct peers_class *c, const struct peers_table *t, int 
         if (!(q[m] <= o->suspect))
             continue;
         double above = peers_above(c, t, m, node);
-        found->worse++;
+        if (peers_add_worse(found, m, t->metrics, err) < 0)
+            return -1;
         if (above > most) {
             most = above;
             found->worst = m;
@@ -262,6 +272,12 @@ static double group_excess(const struct peers_class *c, int metric, int kind)
     return k->list[kind].spread.centre - k->list[kinds_largest(k)].spread.centre;
 }
 
+static void peers_group_fini(struct peers_group *g)
+{
+    free(g->in);
+    free(g->has);
+}
+
 // As a group of its own, or as a further metric of one with nearly the same members.
 static int peers_add_group(struct peers_class *c, struct peers_group *made, struct err *err)
 {
@@ -273,13 +289,14 @@ static int peers_add_group(struct peers_class *c, struct peers_group *made, stru
             old->metric = made->metric;
             old->kind = made->kind;
         }
+        old->in[made->metric] = 1;
         old->metrics++;
-        free(made->has);
+        peers_group_fini(made);
         return 0;
     }
     struct peers_group *more = realloc(c->groups, (c->n_groups + 1) * sizeof *more);
     if (!more) {
-        free(made->has);
+        peers_group_fini(made);
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a group of nodes");
     }
     c->groups = more;
@@ -295,8 +312,13 @@ static int peers_find_groups(struct peers_class *c, const struct peers_table *t,
             if (group_excess(c, m, k) < o->least)
                 continue;
             struct peers_group g = {.metric = m, .kind = k, .metrics = 1};
-            if (!(g.has = calloc(t->nodes, 1)))
+            g.in = calloc(t->metrics, 1);
+            g.has = calloc(t->nodes, 1);
+            if (!g.in || !g.has) {
+                peers_group_fini(&g);
                 return err_set(err, ERR_NO_MEMORY, "", "no memory for a group of nodes");
+            }
+            g.in[m] = 1;
             for (int i = 0; i < t->nodes; i++) {
                 g.has[i] = kind_at(c, m, t->x[(size_t)m * t->nodes + i]) == &c->kinds[m].list[k];
                 g.n += g.has[i];
@@ -412,8 +434,10 @@ void peers_fini(struct peers *p)
     for (int i = 0; i < p->n && p->list; i++) {
         struct peers_class *c = &p->list[i];
         for (int g = 0; g < c->n_groups; g++)
-            free(c->groups[g].has);
+            peers_group_fini(&c->groups[g]);
         free(c->groups);
+        for (int k = 0; k < c->nodes && c->node; k++)
+            free(c->node[k].worse_in);
         free(c->node);
         free(c->kinds);
     }
@@ -438,6 +462,20 @@ struct peers_place peers_place_of(const struct peers *p, int class, const struct
                                 .limit = k->spread.centre + fmax(o->least, reach),
                                 .p = member_tail(&k->spread, x - k->spread.centre),
                                 .peers = k->spread.n};
+}
+
+double peers_share_better(const struct peers_class *c, const struct peers_table *t, int metric,
+                          int node)
+{
+    const double *x = t->x + (size_t)metric * t->nodes;
+    const struct kind *k = kind_at(c, metric, x[node]);
+    double better = -0.5; // the node is as good as itself
+    if (!k || k->spread.n < 2)
+        return NAN;
+    for (int i = 0; i < t->nodes; i++)
+        if (kind_at(c, metric, x[i]) == k)
+            better += x[i] < x[node] ? 1 : x[i] == x[node] ? 0.5 : 0;
+    return better / (k->spread.n - 1);
 }
 
 double peers_mirror(const struct peers_class *c)

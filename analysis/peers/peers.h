@@ -46,14 +46,16 @@ struct peers_node {
     int worse;   // of them, significantly and by `least`: q of at most `suspect` among them
     int worst;   // of the worse ones the one that differs most; else the least likely one; -1
     double worst_q;
-    bool fast; // as far on the fast side as a node that was found
+    unsigned char *worse_in; // [metric]: it is one of the worse ones; NULL: the node is fine
+    bool fast;               // as far on the fast side as a node that was found
 };
 
 // The nodes of one kind that is worse than the largest, in one metric or in several that have
 // nearly the same members.
 struct peers_group {
     int metric, kind;   // where the difference is largest
-    int metrics;        // in so many
+    int metrics;        // in so many …
+    unsigned char *in;  // … [metric]: in these
     int n;              // nodes
     unsigned char *has; // [node]
 };
@@ -89,6 +91,12 @@ int peers_judge(struct peers *out, const struct peers_table *classes, int n,
 void peers_fini(struct peers *p);
 struct peers_place peers_place_of(const struct peers *p, int class, const struct peers_table *t,
                                   int node, int metric, const struct peers_options *o);
+// One more of its worse metrics. ERR_NO_MEMORY.
+int peers_add_worse(struct peers_node *one, int metric, int metrics, struct err *err);
 // What a metric of a node is above the centre of its kind; NaN: it has no value, or no peers.
 double peers_above(const struct peers_class *c, const struct peers_table *t, int metric, int node);
+// Of the peers of its kind so many are better; one that is as good counts half. NaN: as above, or
+// it is the only one.
+double peers_share_better(const struct peers_class *c, const struct peers_table *t, int metric,
+                          int node);
 double peers_mirror(const struct peers_class *c); // 0 where nothing was found

@@ -9,11 +9,8 @@
 #include "analysis/peers/drift.h"
 #include "analysis/peers/fleet_view.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "fleet/resources/resources.h"
 #include "fleet/services/stored_fleet.h"
-
-enum { CLASS_WINDOW_DAYS_MAX = 3650 };
 
 static int has_metric(const struct class_view *v, const char *metric, struct err *err)
 {
@@ -27,16 +24,9 @@ static int has_metric(const struct class_view *v, const char *metric, struct err
 int fleetd_class(struct request *q, struct reply *r, struct err *err)
 {
     const char *metric = request_query(q, "metric");
-    struct fleet_options o = FLEET_DEFAULTS;
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct jsonw w = jsonw_to(&body);
-    int64_t days = o.window_days;
-    if (request_query_int(q, "window_days", 1, CLASS_WINDOW_DAYS_MAX, &days, err) < 0)
-        return -1;
-    o.now_ms = clock_wall_ms();
-    o.window_days = (int)days;
-    CLEANUP_FLEET struct fleet *f =
-        stored_fleet_read(q, &o, &(struct fleet_window){.newest = o.runs_max}, err);
+    CLEANUP_FLEET struct fleet *f = stored_fleet_newest(q, err);
     int class = f ? fleet_class_find(f, q->name, err) : -1;
     struct class_view v CLEANUP(class_view_fini) = {0};
     struct drift drift;

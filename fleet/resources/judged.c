@@ -13,12 +13,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
+#include "base/suggest.h"
 #include "fleet/services/name_runs.h"
+#include "fleet/services/services.h"
 #include "fleet/services/stored_fleet.h"
 #include "model/nodeset.h"
 
 enum {
-    WINDOW_DAYS_MAX = 3650,
     READ_US = 500000, // of ten thousand nodes: never in the loop
     READ_BYTES = 8 << 20,
 };
@@ -31,29 +32,88 @@ void fleetd_work(const struct request *q, struct work *w, struct err *why)
     w->bytes = READ_BYTES;
 }
 
-// The newest runs of all nodes. A class that is requested is looked for by the store.
-static struct fleet *fleet_read(const struct request *q, struct err *err)
+// ---- GET /v1/fleet/outliers ---------------------------------------------------------------------
+
+void fleetd_outliers_work(const struct request *q, struct work *w, struct err *why)
 {
-    struct fleet_options o = FLEET_DEFAULTS;
-    int64_t days = o.window_days;
-    if (request_query_int(q, "window_days", 1, WINDOW_DAYS_MAX, &days, err) < 0)
-        return NULL;
-    o.now_ms = clock_wall_ms();
-    o.window_days = (int)days;
-    const struct fleet_window w = {.class_hash = request_query(q, "class"), .newest = o.runs_max};
-    return stored_fleet_read(q, &o, &w, err);
+    fleetd_work(q, w, why);
+    request_query_bool(q, "anew", &w->anew, why);
+}
+
+static int read_grade(const struct request *q, int *grade, struct err *err)
+{
+    const char *text = request_query(q, "grade");
+    for (*grade = text ? PEERS_SUSPECT : PEERS_FINE; text && *grade < PEERS_GRADES; ++*grade)
+        if (strcmp(text, peers_grade_names[*grade]) == 0)
+            return 0;
+    return text ? err_set(err, ERR_INVALID, "grade", "must be suspect or sure") : 0;
+}
+
+static int metric_is_stored(const struct fleet *f, const char *metric, struct err *err)
+{
+    struct suggestion near = SUGGESTION_FOR(metric);
+    char hint[SUGGEST_TEXT_ROOM];
+    for (int i = 0; i < f->probes.n; i++)
+        for (int m = 0; m < f->probe[i].metrics.n; m++) {
+            if (strcmp(metric, f->probe[i].metrics.list[m]) == 0)
+                return 0;
+            suggest_consider(&near, f->probe[i].metrics.list[m]);
+        }
+    return err_set(err, ERR_NOT_FOUND, "metric", "no node has the metric \"%.64s\"%s", metric,
+                   suggest_text(&near, "", hint, sizeof hint));
+}
+
+static int where_is_judged(const struct request *q, const struct fleet *f,
+                           const struct nodeset *where, struct err *err)
+{
+    for (int i = 0; i < f->nodes.n; i++)
+        if (nodeset_has(where, f->nodes.list[i]))
+            return 0;
+    return where_is_stored(q, where, "where", err) < 0 ? -1 : where_has_none(err);
+}
+
+struct outliers_query {
+    struct fleet_findings_filter filter;
+    struct nodeset where;
+};
+
+static void outliers_query_fini(struct outliers_query *o)
+{
+    nodeset_free(&o->where);
+}
+
+static int read_outliers_query(const struct request *q, struct outliers_query *o, struct err *err)
+{
+    bool named, anew; // how it is made says fleetd_outliers_work()
+    if (request_query_bool(q, "anew", &anew, err) < 0 || read_grade(q, &o->filter.grade, err) < 0 ||
+        where_read(q, &o->where, &named, err) < 0)
+        return -1;
+    o->filter.metric = request_query(q, "metric");
+    o->filter.where = named ? &o->where : NULL;
+    return 0;
+}
+
+static int outliers_are_of(const struct request *q, const struct outliers_query *o,
+                           const struct fleet *f, struct err *err)
+{
+    if (o->filter.where && where_is_judged(q, f, o->filter.where, err) < 0)
+        return -1;
+    return o->filter.metric ? metric_is_stored(f, o->filter.metric, err) : 0;
 }
 
 int fleetd_outliers(struct request *q, struct reply *r, struct err *err)
 {
-    CLEANUP_FLEET struct fleet *f = fleet_read(q, err);
+    struct outliers_query o CLEANUP(outliers_query_fini) = {0};
+    struct fleet_findings list CLEANUP(fleet_findings_fini) = {0};
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct jsonw w = jsonw_to(&body);
-    struct fleet_findings list = {0};
-    if (!f || fleet_findings_find(&list, f, err) < 0)
+    if (read_outliers_query(q, &o, err) < 0)
         return -1;
+    CLEANUP_FLEET struct fleet *f = stored_fleet_newest(q, err);
+    if (!f || outliers_are_of(q, &o, f, err) < 0 || fleet_findings_find(&list, f, err) < 0)
+        return -1;
+    fleet_findings_select(&list, f, &o.filter);
     fleet_findings_write_json(&list, f, &w, NULL);
-    fleet_findings_fini(&list);
     return reply_json(r, 200, &body, err);
 }
 
@@ -80,7 +140,7 @@ static int write_class_rows(struct jsonw *w, const struct fleet *f, struct err *
 
 int fleetd_classes(struct request *q, struct reply *r, struct err *err)
 {
-    CLEANUP_FLEET struct fleet *f = fleet_read(q, err);
+    CLEANUP_FLEET struct fleet *f = stored_fleet_newest(q, err);
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);
@@ -143,7 +203,7 @@ static int write_tiles(struct jsonw *w, const struct fleet *f, const struct flee
 
 int fleetd_tiles(struct request *q, struct reply *r, struct err *err)
 {
-    CLEANUP_FLEET struct fleet *f = fleet_read(q, err);
+    CLEANUP_FLEET struct fleet *f = stored_fleet_newest(q, err);
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct jsonw w = jsonw_to(&body);
     struct name_runs names = {.w = &w};
@@ -174,50 +234,4 @@ int fleetd_tiles(struct request *q, struct reply *r, struct err *err)
     }
     fleet_findings_fini(&list);
     return rc < 0 ? -1 : reply_json(r, 200, &body, err);
-}
-
-// ---- GET /v1/fleet/nodes/{name}/metrics ---------------------------------------------------------
-
-static void write_node_metric(struct jsonw *w, const struct fleet *f, const struct fleet_place *p)
-{
-    jsonw_object(w, NULL);
-    jsonw_text(w, "metric", p->metric);
-    jsonw_text(w, "unit", p->unit);
-    jsonw_text(w, "better", p->more ? "more" : "less");
-    jsonw_text(w, "benchmark", f->probe[p->probe].benchmark);
-    jsonw_text(w, "variant", f->probe[p->probe].variant);
-    jsonw_i64(w, "runs", p->runs);
-    jsonw_fixed(w, "value", p->value, 3);
-    jsonw_fixed(w, "class_median", p->peers, 3);
-    jsonw_fixed(w, "class_mad_percent", p->spread, 2);
-    jsonw_fixed(w, "limit", p->limit, 3);
-    jsonw_fixed(w, "percent", p->worse, 2);
-    jsonw_i64(w, "nodes", p->n_peers);
-    jsonw_end(w);
-}
-
-int fleetd_node_metrics(struct request *q, struct reply *r, struct err *err)
-{
-    CLEANUP_FLEET struct fleet *f = fleet_read(q, err);
-    CLEANUP_MEM struct fleet_place *list = NULL;
-    CLEANUP_BUF struct buf body = BUF_INIT;
-    struct jsonw w = jsonw_to(&body);
-    int node = f ? interned_find(&f->nodes, q->name) : -1;
-    if (f && node < 0)
-        return err_set(err, ERR_NOT_FOUND, "", "no run of a node \"%s\" is stored", q->name);
-    int n = f ? fleet_places_find(&list, f, node, err) : -1;
-    if (n < 0)
-        return -1;
-    int class = f->node[node].class;
-    jsonw_object(&w, NULL);
-    jsonw_text(&w, "node", q->name);
-    jsonw_text(&w, "class", class < 0 ? NULL : f->classes.list[class]);
-    jsonw_time(&w, "evaluated", f->o.now_ms);
-    jsonw_time(&w, "newest", f->node[node].newest_ms);
-    jsonw_array(&w, "metrics");
-    for (int i = 0; i < n; i++)
-        write_node_metric(&w, f, &list[i]);
-    jsonw_end(&w);
-    jsonw_end(&w);
-    return reply_json(r, 200, &body, err);
 }

@@ -13,6 +13,7 @@
 #include "core/os/process_use.h"
 #include "fleet/resources/resources.h"
 #include "fleet/services/class_metrics.h"
+#include "fleet/services/polling_lag.h"
 #include "fleet/services/services.h"
 #include "http/server/status_counts.h"
 
@@ -51,39 +52,21 @@ static int by_age(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool collector_stands_by(const struct poller *p)
-{
-    struct poller_totals t;
-    poller_totals(p, &t);
-    return t.store_state == STORE_STANDBY;
-}
-
-static void lag_count(const struct polled *n, int64_t mono_ms, int64_t *lag_ms)
-{
-    if (!n->busy && mono_ms - n->due_ms > *lag_ms)
-        *lag_ms = mono_ms - n->due_ms;
-}
-
-// Ages of the newest pages of nodes, and for how long the node or the collector that waits longest
-// is due. What comes through another collector has neither, and one on standby contacts no node.
-static int ages_of(const struct poller *p, int64_t *ages, int64_t *lag_ms)
+// Ages of the newest pages of nodes. What comes through another collector has none, and one on
+// standby contacts no node.
+static int ages_of(const struct poller *p, int64_t *ages)
 {
     int n, known = 0;
-    int64_t now_ms = clock_wall_ms(), mono_ms = clock_mono_ms();
+    int64_t now_ms = clock_wall_ms();
     struct polled *const *nodes = poller_nodes(p, &n);
-    const struct polled *collector;
-    *lag_ms = 0;
-    if (collector_stands_by(p))
+    if (polling_stands_by(p))
         return 0;
     for (int i = 0; i < n; i++) {
         if (nodes[i]->state == NODE_GONE || node_asleep(nodes[i]) || *nodes[i]->behind)
             continue;
         if (nodes[i]->seen_ms)
             ages[known++] = now_ms > nodes[i]->seen_ms ? now_ms - nodes[i]->seen_ms : 0;
-        lag_count(nodes[i], mono_ms, lag_ms);
     }
-    for (int i = 0; (collector = poller_collector_at(p, i)); i++)
-        lag_count(collector, mono_ms, lag_ms);
     return known;
 }
 
@@ -94,12 +77,11 @@ static int write_ages(const struct fleet_services *s, struct exposition *e, stru
         double share;
     } quantiles[] = {{"0.5", 0.5}, {"0.9", 0.9}, {"0.99", 0.99}, {"1", 1}};
     int n;
-    int64_t lag_ms;
     poller_nodes(s->poller, &n);
     CLEANUP_MEM int64_t *ages = calloc((size_t)n + 1, sizeof *ages);
     if (!ages)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the ages of %d nodes", n);
-    int known = ages_of(s->poller, ages, &lag_ms);
+    int known = ages_of(s->poller, ages);
     qsort(ages, (size_t)known, sizeof *ages, by_age);
     exposition_begin(e, "numaprobe_fleet_staleness_seconds", "summary",
                      "Time since the last page of a node was stored, over the nodes");
@@ -108,7 +90,7 @@ static int write_ages(const struct fleet_services *s, struct exposition *e, stru
                             (double)ages[(int)(quantiles[i].share * (known - 1) + 0.5)] / 1e3);
     exposition_single(e, "numaprobe_fleet_feed_lag_seconds", "gauge",
                       "For how long the node that waits longest should have been contacted",
-                      (double)lag_ms / 1e3);
+                      (double)polling_lag_ms(s->poller) / 1e3);
     return 0;
 }
 

@@ -1,174 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// All of it is made in the loop: ten thousand nodes are counted in 0.1 ms, and a page of the list
-// has at most a thousand.
+// Nodes as the collector sees them. All of it is made in the loop: a page of the list has at most a
+// thousand.
 #include "fleet/resources/resources.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/peers/peers.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
+#include "base/str.h"
+#include "fleet/services/class_metrics.h"
 #include "fleet/services/known_nodes.h"
 #include "fleet/services/name_runs.h"
 #include "fleet/services/services.h"
 #include "fleet/services/stored_fleet.h"
-#include "http/messages/alive.h"
 
 enum {
     NODES_LIMIT = 100, // of a list, unless the request says another number
     NODES_LIMIT_MAX = 1000,
 };
-
-extern const struct embedded fleet_files[];
-
-static int sources_begin(struct err *err)
-{
-    return err_set(err, ERR_UNAVAILABLE, "sources", "a source is being read for the first time");
-}
-
-int fleetd_ready(struct request *q, struct reply *r, struct err *err)
-{
-    const struct fleet_services *s = fleet_of(q);
-    struct poller_totals t;
-    poller_totals(s->poller, &t);
-    if (t.store_state != STORE_READY)
-        return err_set(err, ERR_UNAVAILABLE, "store", "%s: %s", store_state_names[t.store_state],
-                       *t.store ? t.store : "the store is being opened");
-    if (*naming_problem(s->naming))
-        return err_set(err, ERR_UNAVAILABLE, "sources", "%s", naming_problem(s->naming));
-    if (naming_begins(s->naming))
-        return sources_begin(err);
-    return http_alive(q, r, err);
-}
-
-int fleetd_openapi(struct request *q, struct reply *r, struct err *err)
-{
-    (void)err;
-    reply_file(r, q, &fleet_files[0], "application/json");
-    return 0;
-}
-
-// ---- GET /v1/fleet/status -----------------------------------------------------------------------
-
-static void write_states(const struct poller *p, struct jsonw *w)
-{
-    int n, states[NODE_STATES] = {0}, outcomes[FLEET_OUTCOMES] = {0};
-    struct polled *const *nodes = poller_nodes(p, &n);
-    for (int i = 0; i < n; i++) {
-        states[nodes[i]->state]++;
-        outcomes[nodes[i]->outcome]++;
-    }
-    jsonw_i64(w, "nodes", n - states[NODE_GONE]);
-    jsonw_object(w, "states");
-    for (int i = 0; i < NODE_STATES; i++)
-        jsonw_i64(w, node_states[i].name, states[i]);
-    jsonw_end(w);
-    jsonw_object(w, "outcomes");
-    for (int i = FLEET_STORED + 1; i < FLEET_OUTCOMES; i++)
-        jsonw_i64(w, fleet_outcomes[i].name, outcomes[i]);
-    jsonw_end(w);
-}
-
-static void write_sources(const struct naming *n, struct jsonw *w)
-{
-    const int64_t now = clock_mono_ms();
-    const struct naming_source *s;
-    jsonw_array(w, "sources");
-    for (int i = 0; (s = naming_source_at(n, i)); i++) {
-        jsonw_object(w, NULL);
-        jsonw_text(w, "source", s->source);
-        jsonw_i64(w, "nodes", s->nodes);
-        jsonw_time(w, "read", s->read_ms);
-        if (s->read_ms)
-            jsonw_i64(w, "age_s", (now - s->read_mono_ms) / 1000);
-        else
-            jsonw_null(w, "age_s");
-        jsonw_text(w, "problem", s->problem);
-        jsonw_end(w);
-    }
-    jsonw_end(w);
-}
-
-static void write_collectors(const struct poller *p, struct jsonw *w)
-{
-    const struct polled *n;
-    jsonw_array(w, "collectors");
-    for (int i = 0; (n = poller_collector_at(p, i)); i++) {
-        jsonw_object(w, NULL);
-        jsonw_text(w, "collector", n->name);
-        jsonw_text(w, "state", node_states[n->state].name);
-        jsonw_text(w, "problem", n->why);
-        jsonw_text(w, "outcome", fleet_outcomes[n->outcome].name);
-        jsonw_time(w, "received", n->seen_ms);
-        jsonw_text(w, "history_id", n->history);
-        jsonw_i64(w, "next", n->after);
-        jsonw_i64(w, "lost", n->lost);
-        jsonw_text(w, "version", n->version);
-        jsonw_end(w);
-    }
-    jsonw_end(w);
-}
-
-static void write_kept(const struct judging_summary *s, struct jsonw *w)
-{
-    const struct kept_counts *c = &s->judged.counts;
-    jsonw_object(w, "findings");
-    jsonw_time(w, "judged", s->judged_ms);
-    jsonw_text(w, "problem", s->problem);
-    jsonw_bool(w, "known", s->counted);
-    jsonw_i64(w, "left_out", s->judged.left_out);
-    jsonw_object(w, "states");
-    for (int i = KEPT_FORMING; i < KEPT_STATES; i++)
-        jsonw_i64(w, kept_states[i].name, c->states[i]);
-    jsonw_end(w);
-    jsonw_object(w, "open");
-    for (int i = 0; i < KEPT_WHATS; i++) {
-        jsonw_object(w, kept_whats[i].name);
-        jsonw_i64(w, "suspect", c->open[i][PEERS_SUSPECT]);
-        jsonw_i64(w, "sure", c->open[i][PEERS_SURE]);
-        jsonw_i64(w, "ungraded", c->open[i][PEERS_FINE]);
-        jsonw_end(w);
-    }
-    jsonw_end(w);
-    jsonw_end(w);
-    if (s->coverage->len)
-        jsonw_raw(w, "coverage", buf_text(s->coverage));
-    else
-        jsonw_null(w, "coverage");
-}
-
-int fleetd_status(struct request *q, struct reply *r, struct err *err)
-{
-    const struct fleet_services *s = fleet_of(q);
-    CLEANUP_BUF struct buf body = BUF_INIT;
-    struct jsonw w = jsonw_to(&body);
-    struct poller_totals t;
-    poller_totals(s->poller, &t);
-    jsonw_object(&w, NULL);
-    jsonw_text(&w, "version", NUMAPROBE_VERSION);
-    jsonw_time(&w, "now", clock_wall_ms());
-    jsonw_time(&w, "started", s->started_ms);
-    write_states(s->poller, &w);
-    jsonw_text(&w, "sources_problem", naming_problem(s->naming));
-    write_sources(s->naming, &w);
-    write_collectors(s->poller, &w);
-    jsonw_bool(&w, "store_ready", t.store_state == STORE_READY);
-    jsonw_text(&w, "store_state", store_state_names[t.store_state]);
-    jsonw_time(&w, "store_since", t.store_since_ms);
-    jsonw_text(&w, "store_problem", t.store);
-    jsonw_i64(&w, "requests", t.requests);
-    jsonw_i64(&w, "failed", t.failed);
-    jsonw_i64(&w, "runs_stored", t.stored);
-    jsonw_i64(&w, "in_flight", t.in_flight);
-    jsonw_i64(&w, "backlog_bytes", (int64_t)poller_backlog(s->poller));
-    jsonw_i64(&w, "every_s", s->config->every_s);
-    const struct judging_summary findings = judging_summary(s->judging);
-    write_kept(&findings, &w);
-    jsonw_end(&w);
-    return reply_json(r, 200, &body, err);
-}
 
 // ---- GET /v1/fleet/nodes ------------------------------------------------------------------------
 
@@ -224,7 +75,9 @@ static const char *problem_of(const struct polled *n, const struct fleet_service
                : "";
 }
 
-static void write_polled(const struct polled *n, const struct fleet_services *s, struct jsonw *w)
+// `class`: NULL, not known.
+static void write_polled(const struct polled *n, const char *class, const struct fleet_services *s,
+                         struct jsonw *w)
 {
     jsonw_object(w, NULL);
     jsonw_text(w, "node", n->name);
@@ -239,6 +92,7 @@ static void write_polled(const struct polled *n, const struct fleet_services *s,
     jsonw_i64(w, "next", n->after);
     jsonw_text(w, "history_id", n->history);
     jsonw_text(w, "version", n->version);
+    jsonw_text(w, "class", class);
     jsonw_i64(w, "failures", n->failures);
     write_said(n, s->naming, w);
     write_faults(n, w);
@@ -260,7 +114,8 @@ static int state_of(const struct request *q, int *out, struct err *err)
 }
 
 struct node_filter {
-    int state; // -1: any
+    int state;         // -1: any
+    const char *class; // the whole hash; NULL: any
     bool named;
     struct nodeset where;
     const char *after;
@@ -306,9 +161,39 @@ void fleetd_named_work(const struct request *q, struct work *w, struct err *why)
         w->hint = NODES_FOLLOWED;
 }
 
-static bool filter_takes(const struct node_filter *f, const struct polled *n)
+void fleetd_node_list_work(const struct request *q, struct work *w, struct err *why)
+{
+    if (request_query(q, "class")) // else it is the loop's own, and waits for nothing
+        fleetd_metrics_work(q, w, why);
+}
+
+// ?class= is the beginning of a hash.
+static int read_node_class(const struct request *q, const char **class, struct err *err)
+{
+    const char *prefix = request_query(q, "class");
+    struct class_search search = {0};
+    int n;
+    struct polled *const *nodes = poller_nodes(fleet_of(q)->poller, &n);
+    *class = NULL;
+    if (prefix && !*class_metrics_text())
+        return err_set(err, ERR_UNAVAILABLE, "class", "the history has not been read yet");
+    for (int i = 0; prefix && i < n; i++) {
+        const char *one = class_metrics_next(&search, nodes[i]->name);
+        if (!one || !str_starts(one, prefix))
+            continue;
+        if (*class && strcmp(one, *class) != 0)
+            return err_set(err, ERR_INVALID, "class", "several classes begin with %.64s", prefix);
+        *class = one;
+    }
+    return !prefix || *class ? 0
+                             : err_set(err, ERR_NOT_FOUND, "class", "no node is of a class %.64s",
+                                       prefix);
+}
+
+static bool filter_takes(const struct node_filter *f, const struct polled *n, const char *class)
 {
     return strcmp(n->name, f->after) > 0 && (f->state < 0 || (int)n->state == f->state) &&
+           (!f->class || (class && strcmp(class, f->class) == 0)) &&
            (!f->named || nodeset_has(&f->where, n->name));
 }
 
@@ -317,23 +202,28 @@ int fleetd_node_list(struct request *q, struct reply *r, struct err *err)
     struct node_filter f = {0};
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct jsonw w = jsonw_to(&body);
+    struct class_search search = {0};
     const char *last = NULL;
     bool more = false;
     int rc = read_node_filter(q, &f, err), n, listed = 0;
     if (rc == 0)
         rc = nodes_are_known(q, &f.where, "where", err);
+    if (rc == 0)
+        rc = read_node_class(q, &f.class, err);
     struct polled *const *nodes = poller_nodes(fleet_of(q)->poller, &n);
     jsonw_object(&w, NULL);
     jsonw_array(&w, "nodes");
-    for (int i = 0; rc == 0 && i < n && !more; i++)
-        if (filter_takes(&f, nodes[i])) {
-            more = listed == f.limit;
-            if (more)
-                break;
-            write_polled(nodes[i], fleet_of(q), &w);
-            last = nodes[i]->name;
-            listed++;
-        }
+    for (int i = 0; rc == 0 && i < n && !more; i++) {
+        const char *class = class_metrics_next(&search, nodes[i]->name);
+        if (!filter_takes(&f, nodes[i], class))
+            continue;
+        more = listed == f.limit;
+        if (more)
+            break;
+        write_polled(nodes[i], class, fleet_of(q), &w);
+        last = nodes[i]->name;
+        listed++;
+    }
     jsonw_end(&w);
     jsonw_text(&w, "cursor", more ? last : NULL);
     jsonw_end(&w);
@@ -359,7 +249,7 @@ int fleetd_node(struct request *q, struct reply *r, struct err *err)
     struct jsonw w = jsonw_to(&body);
     if (!n)
         return node_unknown(q, err);
-    write_polled(n, fleet_of(q), &w);
+    write_polled(n, class_metrics_of(n->name), fleet_of(q), &w);
     return reply_json(r, 200, &body, err);
 }
 

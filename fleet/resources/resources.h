@@ -3,15 +3,18 @@
 #pragma once
 #include "http/messages/router.h"
 
-// nodes.c: what the collector knows by itself
-handler_fn fleetd_ready, fleetd_openapi, fleetd_status, fleetd_node_list, fleetd_node,
-    fleetd_states;
+// status.c, nodes.c: what the collector knows by itself
+handler_fn fleetd_ready, fleetd_openapi, fleetd_status;
+handler_fn fleetd_node_list, fleetd_node, fleetd_states;
+work_fn fleetd_node_list_work; // the classes of nodes come from the history
 // judged.c: what the history says. In the process that reads; fleetd_work() says so.
-handler_fn fleetd_classes, fleetd_outliers, fleetd_tiles, fleetd_node_metrics;
-work_fn fleetd_work;
+handler_fn fleetd_classes, fleetd_outliers, fleetd_tiles;
+work_fn fleetd_work, fleetd_outliers_work;
 handler_fn fleetd_racks; // racks.c: groups of nodes, in the same process
 work_fn fleetd_racks_work;
 work_fn fleetd_named_work; // nodes.c: the same, with NODES_FOLLOWED
+// node_metrics.c: one node beside its peers, and its set-up. In the process that reads.
+handler_fn fleetd_node_metrics;
 // class.c: one class in full. In the process that reads.
 handler_fn fleetd_class;
 // rollouts.c: what changed, and what it did. In the process that reads.

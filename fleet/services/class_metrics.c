@@ -316,3 +316,16 @@ const char *class_metrics_next(struct class_search *s, const char *node)
         s->at++;
     return order == 0 ? kept.texts[2 * s->at + 1] : NULL;
 }
+
+static int node_of_pair(const void *node, const void *pair)
+{
+    return strcmp(node, *(const char *const *)pair);
+}
+
+const char *class_metrics_of(const char *node)
+{
+    char **pair = kept.nodes
+                      ? bsearch(node, kept.texts, kept.nodes, 2 * sizeof *kept.texts, node_of_pair)
+                      : NULL;
+    return pair ? pair[1] : NULL;
+}

@@ -37,3 +37,4 @@ struct class_search {
     size_t at;
 };
 const char *class_metrics_next(struct class_search *s, const char *node);
+const char *class_metrics_of(const char *node); // of one; NULL: not known

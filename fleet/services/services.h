@@ -22,6 +22,12 @@ struct fleet_services {
     int64_t started_ms; // UTC
 };
 
+// ERR_UNAVAILABLE ("sources"): which nodes there are is not known yet.
+static inline int sources_begin(struct err *err)
+{
+    return err_set(err, ERR_UNAVAILABLE, "sources", "a source is being read for the first time");
+}
+
 static inline const struct fleet_services *fleet_of(const struct request *q)
 {
     return q->service->context;

@@ -115,3 +115,15 @@ struct fleet *stored_fleet_read(const struct request *q, const struct fleet_opti
     }
     return steal_ptr(&f);
 }
+
+struct fleet *stored_fleet_newest(const struct request *q, struct err *err)
+{
+    struct fleet_options o = FLEET_DEFAULTS;
+    int64_t days = o.window_days;
+    if (request_query_int(q, "window_days", 1, STORED_WINDOW_DAYS_MAX, &days, err) < 0)
+        return NULL;
+    o.now_ms = clock_wall_ms();
+    o.window_days = (int)days;
+    const struct fleet_window w = {.class_hash = request_query(q, "class"), .newest = o.runs_max};
+    return stored_fleet_of(fleet_of(q)->store, &o, &w, err);
+}

@@ -6,7 +6,10 @@
 #include "fleet/store/store.h"
 #include "http/messages/request.h"
 
-enum { STORED_RUNS_MAX = 2000000 }; // for one response; with 30 metrics each they need 350 MB
+enum {
+    STORED_RUNS_MAX = 2000000, // for one response; with 30 metrics each they need 350 MB
+    STORED_WINDOW_DAYS_MAX = 3650,
+};
 
 // The nodes of ?where=; *out stays empty, and *given false, without it. ERR_INVALID ("where").
 int where_read(const struct request *q, struct nodeset *out, bool *given, struct err *err);
@@ -21,6 +24,9 @@ int where_is_stored(const struct request *q, const struct nodeset *where, const 
 // ERR_INVALID ("since"): the stretch is empty.
 int stretch_read(const struct request *q, int64_t *since_ms, int64_t *until_ms, struct err *err);
 
+// The newest runs of all nodes, as old as ?window_days= allows, whatever ?where= names: what the
+// peers of a node are does not depend on who asks. ?class=: of its nodes alone. NULL and an error.
+struct fleet *stored_fleet_newest(const struct request *q, struct err *err);
 // What of the store is wanted. NULL and an error; ERR_TOO_LARGE: more than STORED_RUNS_MAX runs.
 struct fleet *stored_fleet_of(struct fleet_store *store, const struct fleet_options *o,
                               const struct fleet_window *w, struct err *err);

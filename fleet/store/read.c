@@ -455,7 +455,7 @@ int fleet_store_series(struct fleet_store *s, const struct fleet_line *line,
 
 struct setup_reader {
     const struct book *book;
-    const bool *nodes;
+    const bool *nodes; // [number - 1]; NULL: all
     int (*fn)(void *ctx, const struct fleet_store_setup *p, struct err *err);
     void *ctx;
 };
@@ -483,14 +483,20 @@ int fleet_store_setups(struct fleet_store *s, const struct nodeset *nodes,
                        void *ctx, struct err *err)
 {
     static const char sql[] = "SELECT node, from_ms, coalesce(until_ms, 0), machine FROM setup "
-                              "ORDER BY node, from_ms";
+                              "WHERE node BETWEEN $1 AND $2 ORDER BY node, from_ms";
     CLEANUP_MEM bool *wanted = NULL;
     if (fleet_begin(s, err) < 0)
         return -1;
     int result = pick_nodes(&s->book, NULL, nodes, &wanted, err);
+    int first = 1, last = s->book.nodes.n;
+    while (wanted && first <= last && !wanted[first - 1])
+        first++;
+    while (wanted && first <= last && !wanted[last - 1])
+        last--;
+    const struct fleet_cell in[] = {CELL_I(first), CELL_I(last)};
     struct setup_reader r = {&s->book, wanted, fn, ctx};
     if (result == 0)
-        result = s->engine->query(s->db, sql, NULL, 0, setup_row, &r, err);
+        result = s->engine->query(s->db, sql, in, COUNT_OF(in), setup_row, &r, err);
     return fleet_end(s, result, err);
 }
 

@@ -32,15 +32,27 @@ function wrong(findings) {
   return make("section", { id: "wrong", "aria-labelledby": "wrong-title" }, make("h2", { id: "wrong-title" }, "Findings"), make("ul", { class: "findings" }, findings.map(item)));
 }
 
+// --- Its set-up ----------------------------------------------------------------------------------
+
+const SETUP_CHANGES = 5; // shown; the others are counted
+
+function setupCard({ since, setups, facts, fact_changes: changes }) {
+  const shown = (changes || []).slice(0, SETUP_CHANGES), more = (changes || []).length - shown.length;
+  return make("section", { class: "card", id: "setup" }, make("h2", {}, "Set-up"),
+    make("p", {}, setups === 1 ? `The same since its first run, ${when(since)} UTC.` : `It has changed ${setups === 2 ? "once" : `${setups - 1} times`} since the first run, ${setups === 2 ? "" : "the last time "}at ${when(since)} UTC${shown.length ? ":" : "."}`),
+    shown.length > 0 && make("ul", {}, shown.map((f) => make("li", {}, changeText(f))), more > 0 && make("li", {}, `${more} more`)),
+    facts && make("details", {}, make("summary", {}, "Facts"), make("dl", { class: "facts" }, Object.entries(facts).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))))));
+}
+
 // --- Its metrics -----------------------------------------------------------------------------------
 
 const number = (v) => v === null ? "–" : figures(v);
 
 function metricsTable(name, { metrics, class: hash, evaluated }) {
   const rows = [...metrics].filter((m) => m.value !== null).sort((a, b) => (b.percent ?? -Infinity) - (a.percent ?? -Infinity)).map((m) => [make("a", { href: address(name, m.metric) }, m.metric),
-    m.percent === null ? "–" : percent(m.percent), `${number(m.value)} ${m.unit}`, number(m.class_median), number(m.limit), String(m.runs), String(m.nodes)]);
+    m.percent === null ? "–" : percent(m.percent), `${number(m.value)} ${m.unit}`, number(m.class_median), number(m.limit), m.percentile === null ? "–" : `${Math.round(m.percentile)} %`, String(m.runs), String(m.nodes)]);
   return make("section", { class: "card", id: "metrics" }, make("h2", {}, "Metrics"), make("p", {}, `Medians of the newest runs, judged ${when(evaluated)} UTC. `, hash && make("a", { href: `#/classes/${hash}` }, "Its class")),
-    rows.length ? table("Metrics of this node and its peers, the worst first", [{ text: "Metric", kind: "text" }, "Worse by", "Value", "Median of the peers", "Limit", "Runs", "Peers"], rows) :
+    rows.length ? table("Metrics of this node and its peers, the worst first", [{ text: "Metric", kind: "text" }, "Worse by", "Value", "Median of the peers", "Limit", "Peers that are better", "Runs", "Peers"], rows) :
       make("p", {}, "It has too few runs to be compared with its class."));
 }
 
@@ -115,7 +127,7 @@ export async function show(root, { name, query }) {
   }
   const worst = [...found.metrics].filter((m) => m.percent !== null).sort((a, b) => b.percent - a.percent)[0] || found.metrics.find((m) => m.value !== null) || found.metrics[0];
   const metric = query.get("metric") || worst && worst.metric, card = make("section", { class: "card", id: "history" }, make("h2", {}, "History"));
-  root.append(card, metricsTable(name, found));
+  root.append(card, ...(found.setup ? [setupCard(found.setup)] : []), metricsTable(name, found));
   if (!metric) {
     card.append(make("p", {}, "None of its runs has metrics."));
     return null;

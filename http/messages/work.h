@@ -43,6 +43,7 @@ struct work {
     const struct job_kind *kind; // NULL: the worker makes the reply
     int64_t us;                  // 0: nothing that counts, or it will be refused
     size_t bytes;                // of the answer, at most
+    bool anew;                   // no response that was made before will do
     int hint;                    // for the handler (struct request): what only the loop knows
     bool settled;                // it depends on nothing but `tag`; else on all data
     char tag[200];

@@ -270,7 +270,7 @@ static int make_key(struct job *j, size_t text, const char *id, struct err *err)
     int64_t version = w->settled ? s->jobs->generation(s->context) : j->version;
     buf_add(&j->key, j->question.data + text, j->question.len - text);
     buf_fmt(&j->key, "%d %" PRId64 " %s", job_number(w), version, w->settled ? w->tag : "");
-    if (w->kind && w->kind->with_body) // no other request has this body
+    if (w->anew || (w->kind && w->kind->with_body)) // no other request has this body
         buf_str(&j->key, id);
     return buf_ok(&j->key) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
 }

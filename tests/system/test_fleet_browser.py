@@ -214,6 +214,7 @@ def test_a_change_of_a_node_has_its_cause(browser, rollout):
     assert len(explained) >= 0.8 * len(changed) > 0
     page = browser.open(rollout, f"#/nodes/{explained[0]}?metric={metric}")
     page.wait("document.querySelector('#history .changes')")
+    assert re.search(r"^Set-upIt has changed once since the first run, at \S+ \S+ UTC:microcode: .* → ", page.evaluate("document.querySelector('#setup').textContent"))
     assert re.search(r"\+[345]\.\d % since .*Changed on the machine( \d runs? (earlier|later))?:.*microcode: ", page.evaluate("document.querySelector('.changes').textContent"))
     page.check()
 

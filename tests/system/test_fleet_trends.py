@@ -45,6 +45,10 @@ def test_a_rollout_is_listed_with_its_waves_and_its_price(collect):  # noqa: F81
     assert sum(w["nodes"] for w in rollout["waves"]) == len(rolled) and len(rollout["waves"]) == rollout["days"] >= 2
     assert [w["day"] for w in rollout["waves"]] == sorted(w["day"] for w in rollout["waves"])
     some = sorted(rolled)[0]
+    setup = c.get(f"/v1/fleet/nodes/{some}/metrics")["setup"]
+    [change] = [f for f in setup["fact_changes"] if f["name"] == "microcode"]
+    assert setup["setups"] == 2 and (change["before"], change["after"]) == (rollout["from"], rollout["to"]) and \
+        setup["facts"]["microcode"] == rollout["to"] and rollout["first"] <= setup["since"] <= rollout["last"], (setup, rollout)
     assert any(some in w["names"] or re.search(r"\[", w["names"]) for w in rollout["waves"])
     effect = same_as_command(c, "/v1/fleet/effect?fact=microcode", "effect", "microcode", status=7)
     assert {k: effect[k] for k in ("from", "to", "nodes", "days", "first", "last")} == \

@@ -263,8 +263,63 @@ def test_tiles_and_metrics_say_what_the_verdict_says(collect):
             assert abs(place["percent"] - abs(worst["percent"])) < 0.011 and place["nodes"] == worst["nodes"]
             for key in ("value", "class_median", "limit"):
                 assert abs(place[key] / worst[key] - 1) < 1e-3, key
+    place = place["percentile"], place["z"]  # of the last of them
+    assert place[0] > 90 and place[1] > 3, place
+    good = next(n for n in others if n not in found)
+    of = c.get(f"/v1/fleet/nodes/{good}/metrics")
+    assert all(0 <= m["percentile"] <= 100 for m in of["metrics"]) and any(m["percentile"] < 90 for m in of["metrics"])
+    assert all((m["z"] > 0) == (m["percent"] > 0) for m in of["metrics"] if m["percent"])
+    assert of["setup"]["setups"] == 1 and of["setup"]["fact_changes"] is None and "kernel" in of["setup"]["facts"], of["setup"]
     assert c.problem("/v1/fleet/nodes/node07/metrics")[0] == 404
     assert sum(g > 0 for g in tiles["grade"]) == len(found)
+
+
+def test_findings_are_chosen_from_the_verdict_over_all(collect):
+    c = collect(60, "--classes=2", "--runs=8", "--bad=4").start()
+    c.wait_known(60)
+    everything = c.get("/v1/fleet/outliers")
+
+    def chosen(**query):
+        verdict = c.get("/v1/fleet/outliers?" + urllib.parse.urlencode(query))
+        assert all(verdict[k] == everything[k] for k in ("sure", "suspect", "groups", "nodes", "tested_nodes")), "its counts are of all"
+        return [f["node"] for f in verdict["findings"]]
+    findings = everything["findings"]
+    first = findings[0]
+    assert len(findings) == 4 and all(f["worst"]["metric"] in f["metrics"] and len(f["metrics"]) == f["metrics_worse"] for f in findings)
+    for grade in ("suspect", "sure"):
+        assert chosen(grade=grade) == [f["node"] for f in findings if f["grade"] == grade]
+    metric = first["metrics"][-1]
+    assert chosen(metric=metric) == [f["node"] for f in findings if metric in f["metrics"]]
+    assert chosen(where=first["node"]) == [first["node"]] and chosen(where=c.fleet.all + "!" + first["node"]) == [f["node"] for f in findings[1:]]
+    good = next(n for n in c.fleet.names if n not in {f["node"] for f in findings})
+    assert chosen(where=good) == [] == chosen(where=first["node"], grade="suspect" if first["grade"] == "sure" else "sure")
+    for query, status, member, said in (
+            ("metric=" + metric[:-1], 404, "metric", f'did you mean "{metric}"?'), ("where=nope", 404, "where", "nope"),
+            ("where=n[1-", 422, "where", ""), ("grade=bad", 422, "grade", "suspect or sure"), ("anew=maybe", 422, "anew", "true or false")):
+        got, problem = c.problem(f"/v1/fleet/outliers?{query}")
+        assert (got, problem["member"]) == (status, member) and said in problem["detail"], (query, got, problem)
+    until(lambda: (kept := c.get("/v1/fleet/outliers")["evaluated"]) == c.get("/v1/fleet/outliers")["evaluated"] and
+          c.get("/v1/fleet/outliers?anew=true")["evaluated"] > kept == c.get("/v1/fleet/outliers")["evaluated"])
+
+
+def test_nodes_of_a_class_and_the_state_of_the_whole(collect):
+    c = collect(30, "--classes=2", "--runs=5").start()
+    c.wait_known(30)
+    hashes = {k["class"]: k["nodes"] for k in c.get("/v1/fleet/classes")["classes"]}
+    assert sorted(hashes.values()) == [15, 15]
+    for one in hashes:
+        of = c.get(f"/v1/fleet/nodes?class={one[:8]}&limit=10")
+        rest = c.get(f"/v1/fleet/nodes?class={one}&limit=10&cursor={of['cursor']}")
+        names = [n["node"] for n in of["nodes"] + rest["nodes"]]
+        assert len(names) == 15 and rest["cursor"] is None and {n["class"] for n in of["nodes"]} == {one}
+        assert c.get(f"/v1/fleet/nodes/{names[0]}/metrics")["class"] == one == c.get(f"/v1/fleet/nodes/{names[0]}")["class"]
+    for query, status, said in (("class=xyz", 404, "no node is of a class xyz"), ("class=", 422, "several classes")):
+        got, problem = c.problem(f"/v1/fleet/nodes?{query}")
+        assert (got, problem["member"]) == (status, "class") and said in problem["detail"], (query, got, problem)
+    status = c.status()
+    versions = {v["version"]: v["nodes"] for v in status["versions"]}
+    assert sum(versions.values()) == 30 and "" not in versions and status["other_versions"] == 0
+    assert 0 <= status["lag_s"] < PATIENCE
 
 
 def test_a_restart_continues_where_it_was(collect):

@@ -257,6 +257,10 @@ static void test_findings(void)
     CHECK(json_count(json_get(j, "findings")) == 3 && json_get_i64(j, "tested_nodes", 0) == 39,
           "as a document");
     CHECK_STR(json_get_text(first, "node", ""), "n07", "the sure and large one first");
+    CHECK(json_count(json_get(first, "metrics")) == 1 &&
+              strcmp(json_text(json_first(json_get(first, "metrics"))),
+                     "latency.n0.n1.median_ns") == 0,
+          "with the names of its metrics");
     CHECK(fabs(json_get_number(json_get(first, "worst"), "percent", 0) - 6) < 1,
           "its worst metric");
     CHECK_INT(json_get_i64(json_get(j, "left_out"), "too_few_runs", 0), 1, "what is left out");
@@ -266,6 +270,79 @@ static void test_findings(void)
     fleet_findings_mirror_text(&list, &text);
     CHECK_STR(buf_text(&text), "no node is as far on the fast side", "the fast side");
     fleet_findings_fini(&list);
+}
+
+static int selected(const struct fleet *f, const char *metric, const char *where, int grade)
+{
+    CLEANUP_NODESET struct nodeset names = {0};
+    struct fleet_findings list;
+    CHECK(!where || nodeset_parse(&names, where, NULL, NULL) == 0, "names");
+    CHECK(fleet_findings_find(&list, f, NULL) == 0, "findings");
+    int sure = list.grades[PEERS_SURE], groups = list.groups;
+    const struct fleet_findings_filter filter = {metric, where ? &names : NULL, grade};
+    fleet_findings_select(&list, f, &filter);
+    CHECK(list.grades[PEERS_SURE] == sure && list.groups == groups, "the counts are of all");
+    int n = list.n;
+    fleet_findings_fini(&list);
+    return n;
+}
+
+static void test_selected_findings(void)
+{
+    CLEANUP_FLEET struct fleet *f = fleet_with(0);
+    unsigned long long seed = 303;
+    fill(f, &seed);
+    CHECK_INT(selected(f, NULL, NULL, PEERS_FINE), 3, "without a filter: all");
+    CHECK_INT(selected(f, "latency.n0.n1.median_ns", NULL, PEERS_FINE), 1, "n07");
+    CHECK_INT(selected(f, "latency.local.dram.median_ns", NULL, PEERS_FINE), 2, "n30, the group");
+    CHECK_INT(selected(f, "bandwidth.triad.peak.gbps", NULL, PEERS_FINE), 1,
+              "the group, by a metric that is not its worst one");
+    CHECK_INT(selected(f, "no.such", NULL, PEERS_FINE), 0, "of another metric");
+    CHECK_INT(selected(f, NULL, "n[0-9]", PEERS_FINE), 0, "names are whole: n7 is not n07");
+    CHECK_INT(selected(f, NULL, "n[00-12]", PEERS_FINE), 2, "a node of the group is enough");
+    CHECK_INT(selected(f, NULL, "n[00-12]", PEERS_SURE), 1, "a group has no grade");
+    CHECK_INT(selected(f, NULL, NULL, PEERS_SUSPECT) + selected(f, NULL, NULL, PEERS_SURE), 2,
+              "each other one has one");
+}
+
+static const struct fleet_place *place_in(const struct fleet_place *list, int n, const char *metric)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(list[i].metric, metric) == 0)
+            return &list[i];
+    return NULL;
+}
+
+static void test_places(void)
+{
+    CLEANUP_FLEET struct fleet *f = fleet_with(0);
+    CLEANUP_MEM struct fleet_place *slow = NULL, *group = NULL;
+    unsigned long long seed = 303;
+    fill(f, &seed);
+    int n = fleet_places_find(&slow, f, interned_find(&f->nodes, "n07"), NULL);
+    const struct fleet_place *one = place_in(slow, n, "latency.n0.n1.median_ns");
+    CHECK(n == 3 && one, "its metrics");
+    CHECK(one && one->percentile == 100 && one->z > 5, "the slowest of its peers, z %.1f",
+          one ? one->z : 0);
+    double sum = 0;
+    for (int i = 20; i < 40; i++) {
+        CLEANUP_MEM struct fleet_place *list = NULL;
+        char name[8];
+        snprintf(name, sizeof name, "n%02d", i);
+        n = fleet_places_find(&list, f, interned_find(&f->nodes, name), NULL);
+        const struct fleet_place *other = place_in(list, n, "latency.n0.n1.median_ns");
+        if (other && isfinite(other->percentile)) {
+            CHECK(other->percentile >= 0 && other->percentile < 100, "all others are below it");
+            CHECK((other->z > 0) == (other->worse > 0), "z has the sign of the difference");
+            sum += other->percentile;
+        }
+    }
+    CHECK(sum > 0, "they are spread");
+    n = fleet_places_find(&group, f, interned_find(&f->nodes, "n12"), NULL);
+    double most = 0;
+    for (int i = 0; i < n; i++)
+        most = fmax(most, fabs(group[i].z));
+    CHECK(most < 5, "a node of a hidden kind stands among those of its kind");
 }
 
 // The same runs in another order of nodes.
@@ -352,6 +429,8 @@ int main(void)
     test_filters();
     test_table();
     test_findings();
+    test_selected_findings();
+    test_places();
     test_order();
     test_nothing();
     return tap_done();
