@@ -42,6 +42,8 @@ enum {
         "CPU time taken by the hypervisor (steal), in %.")                                         \
     ROW(X, SWAP, "swap", WARNING, "pages/s", RETRY_MINUTE_S, "refuse:10",                          \
         "Pages swapped in and out per second.")                                                    \
+    ROW(X, MEMORY_ERRORS, "memory_errors", WARNING, "", RETRY_MINUTE_S, "warn:0",                  \
+        "Number of errors in memory that ECC corrected since the earlier look.")                   \
     ROW(X, OUTSIDE_HOURS, "outside_hours", INFO, "min", RETRY_MINUTE_S, "refuse",                  \
         "The time is outside --hours.")                                                            \
     ROW(X, TOO_SOON, "too_soon", INFO, "s", RETRY_SOON_S, "refuse:0",                              \

@@ -462,6 +462,19 @@ static void check_throttled(struct judge *j)
               b->cooling, events - b->cooling);
 }
 
+// A correction holds the memory up for as long as a hundred reads, and its DIMM makes more of them.
+static void check_memory_errors(struct judge *j)
+{
+    const struct readings *a = j->in->earlier, *b = j->in->now;
+    int most;
+    int64_t n = a ? memory_errors_since(&b->errors, &a->errors, &most) : 0;
+    if (n > limit_of(j, ADMIT_MEMORY_ERRORS))
+        found(j, ADMIT_MEMORY_ERRORS, (double)n, limit_of(j, ADMIT_MEMORY_ERRORS),
+              "ECC corrected %lld error%s in memory in the last %.1f s, most of them at the memory "
+              "controller mc%d: a DIMM may be failing",
+              (long long)n, str_plural(n), window_s(j->in), most);
+}
+
 static void check_frequency(struct judge *j)
 {
     const struct plan *p = j->in->plan;
@@ -540,6 +553,7 @@ static void check_lasting(struct judge *j)
     check_throttled(j);
     check_steal(j);
     check_swap(j);
+    check_memory_errors(j);
 }
 
 static void check_node_now(struct judge *j)

@@ -3,8 +3,6 @@
 // it matters, and the command that fixes it.
 #include "core/node/checkup.h"
 
-#include "core/node/machine.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +11,8 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "core/node/machine.h"
+#include "core/node/memory_errors.h"
 #include "core/os/program.h"
 
 struct look {
@@ -197,23 +197,19 @@ static bool cgroup_small(const struct look *l, struct finding *f)
 // Errors that ECC corrected, of all memory controllers since boot.
 static bool corrected_errors(const struct look *l, struct finding *f)
 {
-    char text[32], worst[16] = "";
-    int64_t n, most = 0;
-    for (int mc = 0; mc < TOPOLOGY_NODES_MAX; mc++) {
-        if (file_read_fmt(text, sizeof text, "%s/sys/devices/system/edac/mc/mc%d/ce_count", l->root,
-                          mc) < 0)
-            continue;
-        if (str_to_i64(text, &n) && n > most) {
-            most = n;
-            snprintf(worst, sizeof worst, "mc%d", mc);
-        }
-    }
-    if (!most)
+    struct memory_errors errors;
+    int worst = 0;
+    memory_errors_read(&errors, l->root);
+    for (int i = 1; i < errors.n; i++)
+        if (errors.list[i].corrected > errors.list[worst].corrected)
+            worst = i;
+    if (!errors.n || !errors.list[worst].corrected)
         return false;
     SAY(f,
-        "the memory controller %s has corrected %lld errors since boot: a DIMM may be failing, and "
-        "each correction takes time",
-        worst, (long long)most);
+        "the memory controller mc%d has corrected %lld error%s since boot: a DIMM may be failing, "
+        "and each correction takes time",
+        errors.list[worst].controller, (long long)errors.list[worst].corrected,
+        str_plural(errors.list[worst].corrected));
     return true;
 }
 

@@ -284,6 +284,7 @@ int readings_take(struct readings *r, const char *root, int64_t at_ms, const int
     read_swap(&got, root);
     read_throttling(&got, root, cpus, n_cpus);
     read_cooling(&got, root);
+    memory_errors_read(&got.errors, root);
     readings_allowed(&got.cpus, &got.mems, root);
     read_quota(&got, root);
     read_processes(&got, root);

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/node/memory_errors.h"
+
 enum {
     READING_UNKNOWN = -1,
     READINGS_BUSY_MAX = 16,
@@ -54,6 +56,7 @@ struct readings {
     int64_t swapped_pages;        // in and out, since boot
     int64_t throttle_events;      // of the CPUs looked at, since boot
     int cooling;                  // processor cooling devices that are at work
+    struct memory_errors errors;  // of all memory, also of nodes without a rank
     bool sees_others;             // processes of other accounts can be seen
     struct id_set cpus, mems;     // allowed to us
     double quota_cpus;            // that cgroups give us

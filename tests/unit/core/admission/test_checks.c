@@ -59,6 +59,46 @@ static void test_window(void)
     blocked(l, ADMIT_THROTTLED, 2, "a CPU was throttled");
 }
 
+static void test_memory_errors(void)
+{
+    static const char of[] = "sys/devices/system/edac/mc/mc%d/ce_count";
+    char mc0[64], mc10[64];
+    snprintf(mc0, sizeof mc0, of, 0);
+    snprintf(mc10, sizeof mc10, of, 10);
+    idle();
+    struct look *l = fresh();
+    put(mc0, "7\n");
+    remember(l);
+    free_now(l, "what was before is no matter");
+    put(mc0, "8\n");
+    put(mc10, "500\n");
+    judge(l);
+    CHECK(l->a.n == 0 && l->a.n_warnings == 1 && l->a.warnings[0].kind == ADMIT_MEMORY_ERRORS &&
+              l->a.warnings[0].measured == 1,
+          "one more is noted; the other controller has just appeared");
+    CHECK(strstr(l->a.warnings[0].text, "ECC corrected 1 error in memory in the last 2.0 s, most "
+                                        "of them at the memory controller mc0"),
+          "with where: %s", l->a.warnings[0].text);
+    remember(l);
+    put(mc0, "9\n");
+    put(mc10, "512\n");
+    judge(l);
+    CHECK(l->a.n_warnings == 1 && l->a.warnings[0].measured == 13 &&
+              strstr(l->a.warnings[0].text, "mc10"),
+          "of two the one with most is named");
+    remember(l);
+    put(mc10, "0\n");
+    free_now(l, "a driver that was loaded again counts from 0");
+    remember(l);
+    snprintf(policy.text[ADMIT_MEMORY_ERRORS], sizeof policy.text[0], "refuse:10");
+    CHECK_INT(policy_finish(&policy, NULL), 0, "a site may refuse");
+    put(mc10, "10\n");
+    free_now(l, "ten are allowed");
+    put(mc10, "11\n");
+    blocked(l, ADMIT_MEMORY_ERRORS, 11, "and eleven not");
+    production();
+}
+
 static void test_hidden(void)
 {
     idle();
@@ -269,6 +309,13 @@ static void spoil_swap(struct look *l)
     put("proc/vmstat", "pswpin 100\npswpout 2000\n");
 }
 
+static void spoil_memory(struct look *l)
+{
+    put("sys/devices/system/edac/mc/mc1/ce_count", "3\n");
+    remember(l);
+    put("sys/devices/system/edac/mc/mc1/ce_count", "4\n");
+}
+
 static void spoil_soon(struct look *l)
 {
     l->idle_ms = 1000;
@@ -321,6 +368,7 @@ static const struct {
     [ADMIT_THROTTLED] = {"sys/class/thermal/cooling_device0/cur_state", "3\n"},
     [ADMIT_STEAL] = {.spoil = spoil_steal},
     [ADMIT_SWAP] = {.spoil = spoil_swap},
+    [ADMIT_MEMORY_ERRORS] = {.spoil = spoil_memory, .rule = "refuse:0"},
     [ADMIT_OUTSIDE_HOURS] = {.spoil = NULL, .hours = "Tue 10:00-11:00"},
     [ADMIT_TOO_SOON] = {.spoil = spoil_soon, .rule = "refuse:60"},
     [ADMIT_DISTURBING] = {.elsewhere = true},
@@ -492,6 +540,7 @@ int main(void)
     test_busy();
     test_window();
     test_hidden();
+    test_memory_errors();
     test_averages();
     test_jobs();
     test_job_that_requests();
