@@ -182,7 +182,8 @@ static int read_node_class(const struct request *q, const char **class, struct e
         if (!one || !str_starts(one, prefix))
             continue;
         if (*class && strcmp(one, *class) != 0)
-            return err_set(err, ERR_INVALID, "class", "several classes begin with %.64s", prefix);
+            return err_set(err, ERR_INVALID, "class",
+                           "several classes begin with \"%.64s\": write more of the hash", prefix);
         *class = one;
     }
     return !prefix || *class ? 0

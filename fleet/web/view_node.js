@@ -52,7 +52,7 @@ function metricsTable(name, { metrics, class: hash, evaluated }) {
   const rows = [...metrics].filter((m) => m.value !== null).sort((a, b) => (b.percent ?? -Infinity) - (a.percent ?? -Infinity)).map((m) => [make("a", { href: address(name, m.metric) }, m.metric),
     m.percent === null ? "–" : percent(m.percent), `${number(m.value)} ${m.unit}`, number(m.class_median), number(m.limit), m.percentile === null ? "–" : `${Math.round(m.percentile)} %`, String(m.runs), String(m.nodes)]);
   return make("section", { class: "card", id: "metrics" }, make("h2", {}, "Metrics"), make("p", {}, `Medians of the newest runs, judged ${when(evaluated)} UTC. `, hash && make("a", { href: `#/classes/${hash}` }, "Its class")),
-    rows.length ? table("Metrics of this node and its peers, the worst first", [{ text: "Metric", kind: "text" }, "Worse by", "Value", "Median of the peers", "Limit", "Peers that are better", "Runs", "Peers"], rows) :
+    rows.length ? table("Metrics of this node and its peers, the worst first", [{ text: "Metric", kind: "text" }, "Worse by", "Value", "Median of the peers", "Limit", "Better peers", "Runs", "Peers"], rows) :
       make("p", {}, "It has too few runs to be compared with its class."));
 }
 
