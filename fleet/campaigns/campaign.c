@@ -95,6 +95,7 @@ static int campaign_read(struct campaign *c, struct err *err)
         (c->request.by_slurm && campaign_script_check(&c->request, err) < 0))
         return -1;
     snprintf(c->head.name, sizeof c->head.name, "%s", c->request.name);
+    c->of_all = !c->request.nodes.n;
     return 0;
 }
 

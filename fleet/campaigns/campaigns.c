@@ -302,6 +302,44 @@ static int64_t round_began(struct campaign *c, int64_t now)
     return c->head.round_ms;
 }
 
+static int nodes_of_others(const struct campaign *c)
+{
+    int n = 0;
+    for (const struct campaign *other = c->all->list; other; other = other->next)
+        n += other == c ? 0 : other->nodes.n;
+    return n;
+}
+
+// Nodes that came since the last round are in the next one, and those that went are not. Where not
+// all are known, or there is no room for them, they stay those of the last round.
+static void renew_nodes(struct campaign *c)
+{
+    CLEANUP_NODESET struct nodeset now = {0};
+    CLEANUP_BUF struct buf set = BUF_INIT;
+    struct err err;
+    if (!c->of_all || !poller_named(c->all->poller) || all_nodes(c, &now, &err) < 0)
+        return;
+    nodeset_fold(&now, &set);
+    if (!buf_ok(&set) || nodes_of_others(c) + now.n > CAMPAIGNS_NODES_MAX) {
+        log_event(LOG_LVL_WARN, "campaign", "id=%lld text=\"no room for the nodes that came\"",
+                  (long long)c->head.id);
+        return;
+    }
+    const struct nodeset was = c->nodes;
+    c->nodes = now;
+    now = was;
+    const struct buf text = c->set;
+    c->set = set;
+    set = text;
+}
+
+// The sources have just begun to be read.
+static bool more_nodes_come(const struct campaign *c)
+{
+    return c->of_all && !poller_named(c->all->poller) &&
+           clock_mono_ms() - c->all->begun_ms < NAMED_MOST_MS;
+}
+
 // The next round begins, or the campaign waits for that, or it has ended.
 static void round_over(struct campaign *c, const char *why)
 {
@@ -311,8 +349,11 @@ static void round_over(struct campaign *c, const char *why)
     } else if (at > now) {
         campaign_says(c, FLEET_CAMPAIGN_WAITING, at, *why ? why : "the next round has not begun");
         c->due_ms = clock_mono_ms() + (at - now < LOOK_MOST_MS ? at - now : LOOK_MOST_MS);
+    } else if (more_nodes_come(c)) {
+        c->due_ms = clock_mono_ms() + NAMED_SOON_MS;
     } else if (is_stored(c)) { // else it is looked at when it is
         campaign_forget_round(c);
+        renew_nodes(c);
         c->head.round++;
         c->head.round_ms = now;
         c->head.round_s = 0;
@@ -628,9 +669,8 @@ static void on_kept(void *ctx, const struct ingest_report *r)
 
 static int check_room(const struct campaigns *all, const struct campaign *fresh, struct err *err)
 {
-    int n = 0, nodes = fresh->nodes.n;
+    int n = 0, nodes = fresh->nodes.n + nodes_of_others(fresh);
     for (const struct campaign *c = all->list; c; c = c->next, n++) {
-        nodes += c->nodes.n;
         if (!fresh->request.dry_run && !c->request.dry_run && !c->over &&
             strcmp(c->head.name, fresh->head.name) == 0)
             return err_set(err, ERR_CONFLICT, "name",
@@ -836,7 +876,7 @@ struct campaigns *campaigns_new(struct loop *loop, const struct fleetd_config *c
         err_set(err, ERR_NO_MEMORY, "", "no memory for campaigns");
         return NULL;
     }
-    *all = (struct campaigns){.loop = loop, .c = c, .poller = poller};
+    *all = (struct campaigns){.loop = loop, .c = c, .poller = poller, .begun_ms = clock_mono_ms()};
     if (campaigns_open(all, err) == 0)
         return all;
     campaigns_free(all);

@@ -10,7 +10,10 @@
 
 // The largest time limit of a run: a node that says that one took longer is not believed.
 enum { PROBE_MOST_S = 14400 };
-enum { NAMED_SOON_MS = 1000 }; // until a collector that has just begun knows more nodes
+enum {
+    NAMED_SOON_MS = 1000,      // until a collector that has just begun knows more nodes
+    NAMED_MOST_MS = 60 * 1000, // it waits so long for a source that cannot be read
+};
 
 enum probing {
     PROBING_NOT,
@@ -39,8 +42,9 @@ struct campaign {
     struct campaigns *all;
     struct campaign_head head, stored; // as it is, as it was sent last
     struct campaign_request request;
-    struct buf text, set; // as submitted; the nodes as a set
-    struct nodeset nodes;
+    struct buf text, set;        // as submitted; the nodes of this round as a set
+    struct nodeset nodes;        // of this round
+    bool of_all;                 // the request names none: each round has those that there are then
     struct campaign_fact *facts; // [nodes.n], while they come; owned
     int n_facts;
     struct probe_plan plan;
@@ -87,6 +91,7 @@ struct campaigns {
     struct campaign *list;
     struct campaigns_watch *watches;
     int64_t last, dry; // numbers that were given last
+    int64_t begun_ms;  // monotonic
     bool loaded;       // all of the store's are in the list
 };
 

@@ -29,7 +29,7 @@ enum probe_kind { PROBE_BEGINS, PROBE_FOLLOWS, PROBE_CANCELS };
 
 struct probe_call {
     struct campaign *campaign;
-    int node;
+    int round, node; // the next round may have other nodes
     enum probe_kind kind;
 };
 
@@ -238,7 +238,8 @@ static void on_probe(void *ctx, struct fetch_response *r)
 {
     struct probe_call *call = ctx;
     struct campaign *c = call->campaign;
-    bool waits = !c->dropped && c->planned && c->plan.nodes[call->node].state == PROBE_RUNNING;
+    bool waits = !c->dropped && c->planned && call->round == c->head.round &&
+                 c->plan.nodes[call->node].state == PROBE_RUNNING;
     if (waits && call->kind == PROBE_CANCELS)
         cancel_received(c, call->node, r);
     else if (waits)
@@ -265,7 +266,7 @@ static bool probe_send(struct campaign *c, int node, struct fetch_request *q, co
         free(call);
         return false;
     }
-    *call = (struct probe_call){c, node, kind};
+    *call = (struct probe_call){c, c->head.round, node, kind};
     snprintf(url, sizeof url, "%s%s", polled->base[polled->at_base], path);
     poller_address(all->poller, q, url);
     if (fetch_start(kind == PROBE_FOLLOWS ? all->held.fetch : all->brief.fetch, q, on_probe, call,

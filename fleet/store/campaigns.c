@@ -28,7 +28,9 @@ static int put_campaign(struct fleet_store *s, const struct fleet_campaign *c, s
         "INSERT INTO campaign (id, name, \"by\", request, nodes, state, round, created_ms, "
         "round_ms, until_ms, n, running, done, failed, skipped, spent_s, round_s, why) "
         "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) "
-        "ON CONFLICT (id) DO UPDATE SET state = excluded.state, round = excluded.round, "
+        "ON CONFLICT (id) DO UPDATE SET nodes = CASE WHEN campaign.round = excluded.round "
+        "THEN campaign.nodes ELSE excluded.nodes END, n = excluded.n, "
+        "state = excluded.state, round = excluded.round, "
         "round_ms = excluded.round_ms, until_ms = excluded.until_ms, running = excluded.running, "
         "done = excluded.done, failed = excluded.failed, skipped = excluded.skipped, "
         "spent_s = excluded.spent_s, round_s = excluded.round_s, why = excluded.why",

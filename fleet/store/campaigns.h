@@ -34,8 +34,8 @@ struct fleet_campaign_node {
     const char *why;                     // it failed or was skipped; ""
 };
 
-// Writes the campaign and the nodes that changed in one transaction. Its name, client, request and
-// nodes are those of the first call.
+// Writes the campaign and the nodes that changed in one transaction. Its name, client and request
+// are those of the first call, and its nodes those of the first call of the round.
 int fleet_store_campaign_put(struct fleet_store *s, const struct fleet_campaign *c,
                              const struct fleet_campaign_node *nodes, int n, struct err *err);
 

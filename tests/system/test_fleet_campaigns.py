@@ -293,6 +293,35 @@ def test_rounds_follow_each_other(collect):
     assert again["campaign"]["spent_node_minutes"] > again["campaign"]["round_node_minutes"] > 0
 
 
+def test_a_round_has_the_nodes_that_there_are_when_it_begins(collect):
+    c = collect(5, "--run-ms=50")
+    first, later = c.fleet.names[:3], c.fleet.names[1:]
+    c.name(first)
+    c.start()
+    c.wait_up(3)
+    everything, named = begin(c, name="all", each="10m"), begin(c, name="named", each="10m", nodes=",".join(first))
+
+    def over(number, nth):
+        return until(lambda: (d := show(c, number)) and (d["campaign"]["state"], d["campaign"]["round"]) == ("waiting", nth) and
+                     not states(d)["pending"] and d)
+    for number in everything, named:
+        assert [n["node"] for n in over(number, 1)["node_states"]] == first
+    c.stop()
+    c.name(later)
+    with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db")) as db:
+        db.execute("UPDATE campaign SET round_ms = round_ms - 600000")
+        db.commit()
+    c.start()
+    now = over(everything, 2)
+    assert [n["node"] for n in now["node_states"]] == later and states(now) == {"done": 4} and now["campaign"]["nodes"] == 4
+    kept = over(named, 2)
+    assert [(n["node"], n["state"]) for n in kept["node_states"]] == [(first[0], "skipped"), (first[1], "done"), (first[2], "done")]
+    assert [len(probed(c, n)) for n in c.fleet.names] == [2, 4, 4, 1, 1]
+    c.stop()
+    c.start()
+    assert [n["node"] for n in over(everything, 2)["node_states"]] == later, "they are stored"
+
+
 @needs_faketime
 @pytest.mark.parametrize("now, window, begins", [
     ("2027-03-26 12:00:00", "Sun 04:00-05:00", "2027-03-28T02:00"), ("2027-10-30 12:00:00", "Sun 04:00-05:00", "2027-10-31T03:00"),
