@@ -110,7 +110,7 @@ static int transfer_table_row(void *ctx, const struct fleet_cell *row, struct er
     return 0;
 }
 
-// `run` is read by the engines, and `meta` belongs to a database.
+// `run` is read by the engines, and `meta` is copied at the end.
 static int tables_find(struct transfer *t, struct err *err)
 {
     static const char sql[] =
@@ -404,18 +404,35 @@ static int transfer_compare(struct transfer *t, int nodes, struct err *err)
 
 // ---- All of it
 
-static int transfer_conclude(struct transfer *t, int nodes, int64_t version, struct err *err)
+static int copy_mark(void *ctx, const struct fleet_cell *row, struct err *err)
 {
-    int64_t arrived;
-    if (transfer_compare(t, nodes, err) < 0 ||
-        transfer_meta_get(t->from, "arrived", &arrived, err) < 0 ||
-        transfer_meta_set(t->to, "arrived", arrived, err) < 0 ||
-        fleet_exec(t->to, "DELETE FROM meta WHERE name IN ('moving', 'moved', 'moved_nodes')", NULL,
-                   0, err) < 0)
-        return -1;
-    return transfer_meta_set(t->to, "runs", t->state.all / 2, err) < 0
+    struct transfer *t = ctx;
+    return transfer_meta_set(t->to, row[0].t, row[1].i, err);
+}
+
+// All rows of `meta`, whatever their names:
+// - arrived: numbers that clients of the feed have read are given to no other run.
+// - deletions, deleted_before: an export that continues in the new database sees what was deleted.
+// - retained and archive_retained, each with …_before: no more months are deleted in that day.
+// - runs: of this, the rows that were moved are what counts.
+// - version: was read before anything else. With it the new database is whole.
+static int copy_marks(struct transfer *t, int64_t version, struct err *err)
+{
+    static const char read[] = "SELECT name, value FROM meta",
+                      own[] = "DELETE FROM meta WHERE name IN ('moving', 'moved', 'moved_nodes')";
+    return transfer_query(t->from, read, NULL, 0, copy_mark, t, err) < 0 ||
+                   fleet_exec(t->to, own, NULL, 0, err) < 0 ||
+                   transfer_meta_set(t->to, "runs", t->state.all / 2, err) < 0 ||
+                   transfer_meta_set(t->to, "version", version, err) < 0
                ? -1
-               : transfer_meta_set(t->to, "version", version, err);
+               : 0;
+}
+
+// A move that had finished is only compared: a collector may have written new marks since.
+static int transfer_conclude(struct transfer *t, int nodes, int64_t version, bool done,
+                             struct err *err)
+{
+    return transfer_compare(t, nodes, err) < 0 ? -1 : done ? 0 : copy_marks(t, version, err);
 }
 
 // What differs can be what the collector wrote to the file after an earlier attempt.
@@ -446,7 +463,7 @@ static int transfer_run(struct transfer *t, struct err *err)
         return -1;
     if (e->begin(t->to->db, true, err) < 0)
         return -1;
-    if (e->end(t->to->db, transfer_conclude(t, (int)nodes, version, err), err) == 0)
+    if (e->end(t->to->db, transfer_conclude(t, (int)nodes, version, done, err), err) == 0)
         return 0;
     if (err->code != ERR_DAMAGED)
         return -1;

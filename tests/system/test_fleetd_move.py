@@ -43,6 +43,12 @@ def fill_tables(db):
     return tables
 
 
+def retention_marks(db):
+    """Rows of `meta` of a file that had runs and whole runs deleted, and of a newer version of the collector."""
+    names = ["deletions", "deleted_before", "retained", "retained_before", "archive_retained", "archive_retained_before", "of_a_newer_version"]
+    db.executemany("INSERT INTO meta VALUES (?, ?)", [(name, 1700000000000 + i) for i, name in enumerate(names)])
+
+
 def views(collector):
     """What both give. Times of now are left out."""
     paths = ["/v1/fleet/outliers", "/v1/fleet/classes"]
@@ -62,10 +68,18 @@ def test_every_table_is_moved(history, make_postgresql):  # noqa: F811
     server = make_postgresql()
     with sqlite3.connect(history.file) as db:
         tables = fill_tables(db)
+        retention_marks(db)
         rows = {table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables}
     done = move(history.file, server)
     assert done.returncode == 0, done.stderr
     assert all(rows.values()) and {table: int(server.rows(f"SELECT count(*) FROM {table}")[0][0]) for table in tables} == rows
+    with sqlite3.connect(history.file) as db:
+        marks = dict(db.execute("SELECT name, value FROM meta"))
+    assert {name: int(value) for name, value in server.rows("SELECT name, value FROM meta")} == marks
+    server.rows("UPDATE meta SET value = value + 1 WHERE name = 'retained_before'")
+    assert move(history.file, server).returncode == 0
+    assert server.rows("SELECT value FROM meta WHERE name = 'retained_before'") == [(str(marks["retained_before"] + 1),)], \
+        "a move that had finished does not take back what happened since"
 
 
 def test_the_moved_history_gives_the_same(history, make_postgresql):  # noqa: F811
