@@ -36,7 +36,7 @@ static int take_newest(void *ctx, const struct summary_page *page, struct err *e
     (void)err;
     for (int i = 0; fact && i < page->n_runs; i++) {
         const struct summary *r = &page->runs[i];
-        if (r->imported || r->measured_ms <= fact->newest_ms)
+        if (r->measured_ms <= fact->newest_ms)
             continue;
         fact->newest_ms = r->measured_ms;
         fact->newest_run = r->id;
@@ -131,7 +131,8 @@ static int find_facts(struct fleet_store *store, const struct campaign_head *hea
     for (int i = 0; i < names.n; i++)
         memcpy(list[i].node, names.names[i], sizeof list[i].node);
     struct facts_search f = {head, &names, list, 0};
-    const struct fleet_window w = {.benchmark = head->benchmark, .newest = 1};
+    const struct fleet_window w = {
+        .benchmark = head->benchmark, .nodes = &names, .newest = 1, .measured = true};
     return fleet_store_window(store, &w, take_newest, &f, err) < 0 ||
                    fleet_store_campaign_nodes(store, head->id, take_row, &f, err) < 0 ||
                    find_node_groups(&f, err) < 0 || send_facts(&f, send, err) < 0

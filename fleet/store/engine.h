@@ -61,6 +61,7 @@ struct fleet_reading {
     int64_t seq;      // 0: all
     int newest;       // of each node and kind; 0: all
     bool own;         // only runs that succeeded and that the node measured itself
+    bool measured;    // only runs that began on the node, whatever became of them
     bool values_only; // lo and hi are NULL; arrival, received, finished, seconds and label mean
                       // nothing
 };

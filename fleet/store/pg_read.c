@@ -369,6 +369,8 @@ static void sql_wanted(struct buf *sql, const struct fleet_reading *r)
 {
     if (r->own)
         buf_fmt(sql, " AND state = %d AND flags & %d = 0", RUN_SUCCEEDED, ROW_IMPORTED);
+    if (r->measured)
+        buf_fmt(sql, " AND flags & %d = 0", ROW_IMPORTED | ROW_UNDATED);
     if (r->seq)
         buf_fmt(sql, " AND seq = %" PRId64, r->seq);
     pg_sql_time(sql, ">=", r->since_ms);

@@ -275,6 +275,7 @@ static int window_read(struct fleet_store *s, const struct fleet_window *w,
                               .seq = w->seq,
                               .newest = w->newest,
                               .own = w->own,
+                              .measured = w->measured,
                               .values_only = w->values_only};
     if (pick_nodes(b, w->node, w->nodes, &nodes, err) < 0 ||
         pick_kinds(b, w->benchmark, &kinds, err) < 0 ||

@@ -466,6 +466,13 @@ static bool lite_is_in(const bool *set, int n, int number)
     return !set || (number >= 1 && number <= n && set[number - 1]);
 }
 
+static bool lite_is_wanted(const struct fleet_reading *r, int machine, int state, int flags)
+{
+    return lite_is_in(r->machine, r->n_machines, machine) &&
+           !(r->own && (state != RUN_SUCCEEDED || flags & ROW_IMPORTED)) &&
+           !(r->measured && flags & (ROW_IMPORTED | ROW_UNDATED));
+}
+
 static int lite_read_kind(struct lite *l, const struct fleet_reading *r, int node, int kind,
                           fleet_row_fn *fn, void *ctx, struct err *err)
 {
@@ -478,9 +485,8 @@ static int lite_read_kind(struct lite *l, const struct fleet_reading *r, int nod
         0)
         return -1;
     while ((more = sq_step(q, err)) > 0) {
-        if (!lite_is_in(r->machine, r->n_machines, sqlite3_column_int(q, 5)) ||
-            (r->own && (sqlite3_column_int(q, 9) != RUN_SUCCEEDED ||
-                        sqlite3_column_int(q, 10) & ROW_IMPORTED)))
+        if (!lite_is_wanted(r, sqlite3_column_int(q, 5), sqlite3_column_int(q, 9),
+                            sqlite3_column_int(q, 10)))
             continue;
         if (lite_read_row(l, q, r->values_only, &row, err) < 0 || fn(ctx, &row, err) < 0)
             return -1;

@@ -185,6 +185,7 @@ struct fleet_window {
     int64_t seq;                               // only runs of this number in their feed; 0: all
     int newest;                                // of each node and kind of run; 0: all
     bool own;                                  // only runs that succeeded, of the node itself
+    bool measured;                             // only runs that began on the node, also failed ones
     bool values_only; // without intervals and durations (NaN), times of the end and labels
     int after;        // only nodes with a higher number
     bool partial;     // fn will end it early: few nodes are read at once

@@ -493,6 +493,25 @@ def test_slurm_gets_a_script_in_which_values_stay_values(collect, tmp_path):
     assert [probed(c, n) for n in c.fleet.names] == [[]] * 6, "the collector contacts no node for it"
 
 
+def test_a_node_whose_newest_run_is_an_import_was_measured_before(collect):
+    c = collect(3, "--run-ms=50").start()
+    c.wait_up(3)
+    c.stop()
+    with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db")) as db:
+        first = db.execute("SELECT id FROM node WHERE name = 'node1'").fetchone()
+        db.execute("UPDATE run SET measured_ms = measured_ms - 300 * 86400000 WHERE node <> ?", first)
+        newest = "SELECT kind, max(measured_ms) FROM run WHERE node = ? GROUP BY kind"
+        db.execute(f"UPDATE run SET flags = flags | 1 WHERE node = ? AND (kind, measured_ms) IN ({newest})", first * 2)
+        assert db.execute("SELECT count(*) FROM run WHERE node = ? AND NOT flags & 1", first).fetchone() != (0,)
+        db.commit()
+    c.start()
+    c.wait_up(3)
+    number = begin(c, through="slurm", nodes="node[1-3]")
+    until(lambda: (d := show(c, number)) and d["campaign"]["state"] == "waiting")
+    order = re.search(r"^nodes='([^']*)'$", script_of(c, number), re.M).group(1).split()
+    assert order[-1] == "node1" and sorted(order) == ["node1", "node2", "node3"], order
+
+
 def test_what_slurm_has_run_is_seen_by_the_feed(collect):
     c = collect(4, "--run-ms=50", "--faults=node3 fails", collector=("--every=1",)).start()
     c.wait_up(4)

@@ -33,6 +33,7 @@ struct maker {
     const char *state;    // of each third run
     const char *label, *variant;
     bool varied;                      // each run is of a kind of its own
+    int64_t imported, unbegun;        // runs with higher numbers, if not 0
     int kinds;                        // not 0: of one of so many, in turn
     int odd;                          // metrics of each second run are so many more
     const struct summary_note *notes; // that follow the runs; their numbers in the feed are given
@@ -75,17 +76,18 @@ static void made_page_metrics(struct metric *list, int n, int64_t seq)
 static void made_page_run(struct summary_writer *w, const struct maker *m, int64_t seq)
 {
     struct metric list[METRICS_MAX > 400 ? 400 : METRICS_MAX];
-    struct summary s = {.seq = seq,
-                        .id = seq + 2,
-                        .metrics_version = 4,
-                        .state = seq % 3 == 0 && m->state ? run_state_find(m->state)
-                                                          : (int)RUN_SUCCEEDED,
-                        .measured_ms = page_day0 + seq * page_day + 123,
-                        .finished_ms = page_day0 + seq * page_day + 31623,
-                        .duration_s = 31.5,
-                        .n_ranks = 8,
-                        .forced = seq % 11 == 0,
-                        .disturbed = seq % 5 == 0 ? (double)NAN : 0.0213};
+    struct summary s = {
+        .seq = seq,
+        .id = seq + 2,
+        .metrics_version = 4,
+        .state = seq % 3 == 0 && m->state ? run_state_find(m->state) : (int)RUN_SUCCEEDED,
+        .measured_ms = m->unbegun && seq > m->unbegun ? 0 : page_day0 + seq * page_day + 123,
+        .finished_ms = page_day0 + seq * page_day + 31623,
+        .duration_s = 31.5,
+        .n_ranks = 8,
+        .imported = m->imported && seq > m->imported,
+        .forced = seq % 11 == 0,
+        .disturbed = seq % 5 == 0 ? (double)NAN : 0.0213};
     snprintf(s.node, sizeof s.node, "%s", seq == m->last && m->run_node ? m->run_node : m->node);
     snprintf(s.benchmark, sizeof s.benchmark, "latency");
     snprintf(s.method, sizeof s.method, "prp4-v1");

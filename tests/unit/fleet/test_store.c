@@ -332,6 +332,37 @@ static void test_own_runs(void)
               "the newest of them");
 }
 
+static int take_last_measured(void *ctx, const struct summary_page *page, struct err *e)
+{
+    (void)e;
+    for (int i = 0; i < page->n_runs; i++)
+        buf_fmt(ctx, "%s %lld\n", page->node, (long long)page->runs[i].seq);
+    return 0;
+}
+
+// A node whose newest runs are others' has been measured before them.
+static void test_measured_runs(void)
+{
+    CLEANUP_BUF struct buf newest = BUF_INIT;
+    CLEANUP_NODESET struct nodeset where = {0};
+    struct maker m = maker_at("m1", "0f1f", 0, 7);
+    m.imported = 5;
+    made_page_put(s, &m, &err);
+    m = maker_at("m2", "0f2f", 0, 8);
+    m.unbegun = 4;
+    made_page_put(s, &m, &err);
+    nodeset_parse(&where, "m[1-2]", NULL, &err);
+    struct fleet_window w = {.nodes = &where, .newest = 1};
+    CHECK_INT(fleet_store_window(s, &w, take_last_measured, &newest, &err), 0, "reads");
+    CHECK_STR(buf_text(&newest), "m1 7\nm2 8\n", "the newest runs");
+    buf_reset(&newest);
+    w.measured = true;
+    CHECK_INT(fleet_store_window(s, &w, take_last_measured, &newest, &err), 0, "reads");
+    CHECK_STR(buf_text(&newest), "m1 5\nm2 4\n", "those that began on the node");
+    w.newest = 0;
+    CHECK_INT(window_runs(&w), 9, "all of them");
+}
+
 static int export_page(void *ctx, const struct summary_page *page, struct err *e)
 {
     int *runs = ctx;
@@ -738,6 +769,8 @@ static void run_scenarios(const char *where)
     test_extremes();
     test_window();
     test_own_runs();
+    test_measured_runs();
+    test_measured_runs();
     test_window_pages();
     test_export();
     test_series();
