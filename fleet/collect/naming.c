@@ -31,8 +31,8 @@ struct source {
     struct loop_timer *timer;  // the next reading
     struct child_output child; // reads it
     bool again;                // requested while it was being read
-    int doubted;               // nodes of the last list that was not believed
-    struct reading reading;    // the last one that was
+    struct reading reading;    // the last one that was believed
+    struct reading doubted;    // the last one, if it was not
 };
 
 struct naming {
@@ -238,9 +238,33 @@ static int reading_cut(const struct source *s, struct reading *r, struct buf *te
     return 0;
 }
 
+// How many nodes of `was` are in `is` too. Both are sorted.
+static int reading_kept(const struct reading *was, const struct reading *is)
+{
+    int kept = 0;
+    for (int i = 0, at = 0; i < was->n; i++) {
+        while (at < is->n && strcmp(is->list[at].name, was->list[i].name) < 0)
+            at++;
+        kept += at < is->n && strcmp(is->list[at].name, was->list[i].name) == 0;
+    }
+    return kept;
+}
+
+static bool reading_lost_half(const struct reading *was, const struct reading *is)
+{
+    return 2 * reading_kept(was, is) < was->n;
+}
+
+// A fleet whose nodes change between any two lists must be believed some time, so the two need not
+// be the same. But no list confirms an empty one, unless it is empty too.
+static bool reading_confirms(const struct reading *doubted, const struct reading *is)
+{
+    return doubted->list && !reading_lost_half(doubted, is) && !reading_lost_half(is, doubted);
+}
+
 static void source_is_read(struct source *s)
 {
-    s->doubted = -1;
+    reading_fini(&s->doubted);
     s->shown.problem[0] = '\0';
     s->shown.nodes = s->reading.n;
     s->shown.read_ms = clock_wall_ms();
@@ -265,24 +289,33 @@ static bool source_says_the_same(const struct source *s, const struct buf *text)
            hash_words(text->data, text->len) == s->reading.hash;
 }
 
+// Takes the reading.
+static void source_doubt(struct source *s, struct reading *r)
+{
+    char why[NAMING_TEXT];
+    snprintf(
+        why, sizeof why,
+        "it names %d node%s, and %d of the %d that it named before; believed if it says so again",
+        r->n, str_plural(r->n), reading_kept(&s->reading, r), s->reading.n);
+    reading_fini(&s->doubted);
+    s->doubted = *r;
+    *r = (struct reading){0};
+    source_failed(s, why);
+}
+
 static void source_use(struct source *s, struct buf *text)
 {
     struct reading r CLEANUP(reading_fini) = {0};
     struct err err;
-    char why[NAMING_TEXT];
     if (!buf_ok(text))
         source_failed(s, "it names more nodes than there is memory or room for");
     else if (source_says_the_same(s, text))
         source_is_read(s);
     else if (reading_cut(s, &r, text, &err) < 0)
         source_failed(s, err.text);
-    else if (2 * r.n < s->shown.nodes && r.n != s->doubted) {
-        snprintf(why, sizeof why,
-                 "it names %d node%s and named %d before; believed if it says so again", r.n,
-                 str_plural(r.n), s->shown.nodes);
-        s->doubted = r.n;
-        source_failed(s, why);
-    } else
+    else if (reading_lost_half(&s->reading, &r) && !reading_confirms(&s->doubted, &r))
+        source_doubt(s, &r);
+    else
         source_believe(s, &r);
 }
 
@@ -350,7 +383,6 @@ static int naming_open_source(struct naming *n, int i, struct err *err)
 {
     struct source *s = &n->list[i];
     s->naming = n;
-    s->doubted = -1;
     s->text = n->texts[i];
     s->shown.source = fleetd_source_shown(s->text, n->shown[i]);
     s->timer = loop_timer_new(n->loop, on_source_timer, s, err);
@@ -391,6 +423,7 @@ void naming_free(struct naming *n)
         child_output_stop(&s->child);
         loop_timer_free(s->timer);
         reading_fini(&s->reading);
+        reading_fini(&s->doubted);
     }
     free(n);
 }

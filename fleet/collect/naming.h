@@ -2,8 +2,9 @@
 // Which nodes there are: the union of what the sources name. Each source is read again every few
 // minutes by a child of its own (naming_main.h), because Slurm and groups are other programs, and
 // lists come from the network. A source that fails keeps its last word. A list with fewer than half
-// of the nodes of the one before is believed when the next one agrees with it: a source that lost
-// its file must not end the history of a fleet.
+// of the nodes of the one before, however many others it names, is believed when the next one
+// agrees with it: a source that lost its file, or has that of another cluster, must not end the
+// history of a fleet.
 #pragma once
 #include "core/os/loop.h"
 #include "fleet/settings/config.h"

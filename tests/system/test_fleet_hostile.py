@@ -240,6 +240,8 @@ def test_sources_with_ever_new_names_do_not_fill_the_memory(collect):  # noqa: F
     for names, gone in (("y[1-10000]", 10000), ("z[1-10000]", 0)):
         c.name([names])
         c.process.send_signal(signal.SIGHUP)
+        until(lambda: "believed if it says so again" in c.status()["sources_problem"])
+        c.process.send_signal(signal.SIGHUP)
         until(lambda: has_nodes(c, names))
         states = c.status()["states"]
         assert (c.status()["nodes"], states["gone"]) == (10000, gone), states

@@ -433,7 +433,7 @@ def test_a_list_of_one_node_is_named_in_the_singular(collect):
     c.name(c.fleet.names[:1])
     c.process.send_signal(signal.SIGHUP)
     problem = until(lambda: c.status()["sources_problem"])
-    assert "it names 1 node and named 3 before" in problem, problem
+    assert "it names 1 node, and 1 of the 3 that it named before" in problem, problem
 
 
 def test_nodes_come_and_go_with_their_source(collect):
@@ -457,6 +457,26 @@ def test_nodes_come_and_go_with_their_source(collect):
     c.process.send_signal(signal.SIGHUP)
     assert c.wait_up(30)["sources_problem"] == ""
     assert c.rows("SELECT count(*) FROM run") == [(30 * 12,)], "their history continues"
+
+
+@pytest.mark.parametrize("others", [16, 30])
+def test_other_nodes_in_place_of_more_than_half_are_believed_when_that_is_said_again(collect, others):
+    c = collect(90)
+    c.name(c.fleet.names[:30])
+    c.start().wait_known(30)
+
+    def named(begin):
+        c.name(c.fleet.names[begin:begin + 30])
+        c.process.send_signal(signal.SIGHUP)
+    named(others)
+    until(lambda: f"it names 30 nodes, and {30 - others} of the 30 that it named before; believed" in c.status()["sources_problem"])
+    assert c.status()["nodes"] == 30 and c.node(c.fleet.names[0])["state"] != "gone"
+    named(60)
+    until(lambda: "it names 30 nodes, and 0 of the 30 that" in c.status()["sources_problem"])
+    assert c.node(c.fleet.names[0])["state"] != "gone", "two lists that do not agree"
+    named(45)
+    until(lambda: c.node(c.fleet.names[0])["state"] == "gone")
+    assert (s := c.status())["nodes"] == 30 and not s["sources_problem"], "half of it is as in the list before"
 
 
 def test_a_rollout_is_a_change_with_its_cause(collect):
