@@ -16,6 +16,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
+const char *const program_variables[] = {"PATH", "SLURM_CONF", "SLURM_CONF_SERVER",
+                                         "SLURM_SACK_SOCKET", NULL};
+
 // In the child. Returns only if it fails.
 static void program_become(const char *const argv[], const struct program_files *files,
                            pid_t parent)

@@ -7,6 +7,16 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+// What programs need of the environment, for a process between us and them that has none (up to
+// NULL, as child_exec_with() takes them):
+// - PATH: where they are.
+// - SLURM_CONF: Slurm's configuration, where it is not where Slurm was built to look.
+// - SLURM_CONF_SERVER: the host of slurmctld that has the configuration, where no file has it.
+// - SLURM_SACK_SOCKET: the socket of the sackd that authenticates, where a host has several.
+// Not SLURM_JWT: Slurm gives all SLURM_ variables of sbatch to the job. A token of an account that
+// may drain nodes would be on each node.
+extern const char *const program_variables[];
+
 struct program_files {
     int out, err; // -1: /dev/null. stdin always is
 };

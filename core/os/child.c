@@ -73,10 +73,23 @@ int child_run(int (*work)(void *arg), void *arg, int limit_ms, struct err *err)
 // to be copied.
 enum { CHILD_FDS_MAX = 4, FIRST_COPY = 16 };
 
-static int child_spawn(pid_t *pid, char *const argv[], const struct child_fd *fds, int n,
-                       const int *copies, bool session)
+static void child_environment(const char *const *variables, char *envp[CHILD_VARIABLES_MAX + 1])
 {
-    char *envp[] = {NULL};
+    int n = 0;
+    for (; variables && *variables; variables++) {
+        size_t length = strlen(*variables);
+        for (char **e = environ; e && *e && n < CHILD_VARIABLES_MAX; e++)
+            if (strncmp(*e, *variables, length) == 0 && (*e)[length] == '=') {
+                envp[n++] = *e;
+                break;
+            }
+    }
+    envp[n] = NULL;
+}
+
+static int child_spawn(pid_t *pid, char *const argv[], const struct child_fd *fds, int n,
+                       const int *copies, bool session, char *const envp[])
+{
     sigset_t none, all;
     posix_spawnattr_t attr;
     posix_spawn_file_actions_t fa;
@@ -101,6 +114,13 @@ static int child_spawn(pid_t *pid, char *const argv[], const struct child_fd *fd
 
 int child_exec(pid_t *pid, char *const argv[], const struct child_fd *fds, int n, bool session)
 {
+    return child_exec_with(pid, argv, fds, n, session, NULL);
+}
+
+int child_exec_with(pid_t *pid, char *const argv[], const struct child_fd *fds, int n, bool session,
+                    const char *const *variables)
+{
+    char *envp[CHILD_VARIABLES_MAX + 1];
     int copies[CHILD_FDS_MAX], rc = n > CHILD_FDS_MAX ? EINVAL : 0, made = 0;
     for (; !rc && made < n; made++) {
         copies[made] = fds[made].from < 0 ? -1 : fcntl(fds[made].from, F_DUPFD_CLOEXEC, FIRST_COPY);
@@ -109,8 +129,9 @@ int child_exec(pid_t *pid, char *const argv[], const struct child_fd *fds, int n
             break;
         }
     }
+    child_environment(variables, envp);
     if (!rc)
-        rc = child_spawn(pid, argv, fds, n, copies, session);
+        rc = child_spawn(pid, argv, fds, n, copies, session, envp);
     while (made > 0)
         fd_cleanup(&copies[--made]);
     return rc;

@@ -28,6 +28,12 @@ struct child_fd {
     int from, to; // from -1: it gets none
 };
 int child_exec(pid_t *pid, char *const argv[], const struct child_fd *fds, int n, bool session);
+// The same for one that starts other programs. variables: names of the variables of our environment
+// that it gets, at most CHILD_VARIABLES_MAX and NULL; NULL: none. Other accounts do not see them,
+// as they see argv.
+enum { CHILD_VARIABLES_MAX = 8 };
+int child_exec_with(pid_t *pid, char *const argv[], const struct child_fd *fds, int n, bool session,
+                    const char *const *variables);
 // Kills a child of child_exec() and reaps it. A status of waitpid(): its own, if it had ended
 // before. pid 0: there is none.
 int child_end(pid_t *pid);

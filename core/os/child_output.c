@@ -108,7 +108,7 @@ int child_output_start(struct child_output *c, struct loop *l, const struct chil
     if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
         return err_sys(err, "fcntl");
     *c = (struct child_output){.use = *use, .pipe = -1, .pidfd = -1};
-    errno = child_exec(&c->pid, argv, fds, COUNT_OF(fds), use->session);
+    errno = child_exec_with(&c->pid, argv, fds, COUNT_OF(fds), use->session, use->variables);
     if (errno) {
         c->pid = 0;
         return err_sys(err, "starting a process");

@@ -13,9 +13,10 @@ struct child_output_end {
 };
 
 struct child_output_use {
-    size_t most;      // bytes that may stay in `text`; with more its buffer fails
-    int64_t limit_ms; // then the child is killed; -1: it may take as long as it wants
-    bool session;     // as of child_exec()
+    size_t most;                  // bytes that may stay in `text`; with more its buffer fails
+    int64_t limit_ms;             // then the child is killed; -1: it may take as long as it wants
+    bool session;                 // as of child_exec()
+    const char *const *variables; // as of child_exec_with()
     // There is more in `text`. What it has used, it drops. NULL: all of the text is kept.
     void (*more)(void *ctx, struct buf *text);
     // May start the next one, or free the struct child_output.

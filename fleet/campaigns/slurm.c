@@ -13,6 +13,7 @@
 #include "fleet/campaigns/campaigns.h"
 #include "fleet/campaigns/parts.h"
 #include "fleet/campaigns/script.h"
+#include "nodes/program.h"
 
 enum { LONGER = 2, MORE_MIN = 5 };    // the time limit of a task, beyond what is expected
 enum { SUBMISSION_BYTES = 16 << 10 }; // of what the child prints: one line
@@ -147,17 +148,18 @@ int slurm_submit(struct campaign *c, struct err *err)
     const struct child_output_use use = {.most = SUBMISSION_BYTES,
                                          .limit_ms = -1,
                                          .session = true,
+                                         .variables = program_variables, // for sbatch
                                          .ended = submission_ended,
                                          .ctx = c};
-    char program[] = "numaprobe-fleetd", option[] = "--submit", none[] = "";
-    char at_once[16], minutes[24], *path = getenv("PATH"); // where sbatch is
+    char program[] = "numaprobe-fleetd", option[] = "--submit";
+    char at_once[16], minutes[24];
     CLEANUP_FD int in = memfd_create("numaprobe-submit", MFD_CLOEXEC);
     *c->submission.job = *c->submission.failure = '\0';
     if (in < 0 || submission_text(c, in, err) < 0)
         return in < 0 ? err_sys(err, "cannot submit it") : -1;
     snprintf(at_once, sizeof at_once, "%d", c->request.rules.at_once);
     snprintf(minutes, sizeof minutes, "%" PRId64, task_minutes(c));
-    char *argv[] = {program, option, path ? path : none, c->head.name, at_once, minutes, NULL};
+    char *argv[] = {program, option, c->head.name, at_once, minutes, NULL};
     if (child_output_start(&c->submission.child, c->all->loop, &use, argv, in, err) < 0)
         return err_prefix(err, "cannot submit it");
     c->calls++;

@@ -81,7 +81,7 @@ static int submit_job(char *const words[], char *nodes, const char *body, struct
 
 int submit_main(int argc, char **argv)
 {
-    enum { WORDS = 6 };
+    enum { WORDS = 5 };
     CLEANUP_BUF struct buf text = BUF_INIT;
     struct err err = {0};
     char block[16384];
@@ -93,9 +93,7 @@ int submit_main(int argc, char **argv)
     if (!body)
         return 2;
     *body++ = '\0';
-    if (*argv[2])
-        setenv("PATH", argv[2], true); // a child has no environment
-    if (submit_job(argv + 3, text.data, body, &err) < 0) {
+    if (submit_job(argv + 2, text.data, body, &err) < 0) {
         printf("!%s\n", err.text);
         return 1;
     }

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "core/os/child_output.h"
+#include "nodes/program.h"
 
 struct draining {
     struct loop *loop;
@@ -88,12 +89,12 @@ static int draining_start(struct draining *d, const char *lines, struct err *err
 {
     const struct child_output_use use = {.most = DRAINING_LINE_MAX,
                                          .limit_ms = DRAINING_LIMIT_S * 1000,
+                                         .variables = program_variables, // for scontrol
                                          .more = take_lines,
                                          .ended = draining_ended,
                                          .ctx = d};
-    char program[] = "numaprobe-fleetd", option[] = "--drain", none[] = "";
-    char *path = getenv("PATH"); // where scontrol is
-    char *argv[] = {program, option, path ? path : none, NULL};
+    char program[] = "numaprobe-fleetd", option[] = "--drain";
+    char *argv[] = {program, option, NULL};
     CLEANUP_FD int in = child_text(lines, err);
     return in < 0 ? -1 : child_output_start(&d->child, d->loop, &use, argv, in, err);
 }

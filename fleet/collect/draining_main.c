@@ -83,15 +83,14 @@ int draining_main(int argc, char **argv)
     struct node_to_drain list[DRAINING_MOST];
     struct err err = {0};
     char block[16384];
-    if (argc != 3)
+    (void)argv;
+    if (argc != 2)
         return 2;
     for (size_t n; (n = fread(block, 1, sizeof block, stdin)) > 0;)
         buf_add(&text, block, n);
     int n = text.len && buf_ok(&text) ? wishes_read(text.data, list) : -1;
     if (n < 0)
         return 2;
-    if (*argv[2])
-        setenv("PATH", argv[2], true); // a child has no environment
     if (reasons_read(list, n, &lines, &err) < 0) {
         printf("!%s\n", err.text);
         return 1;

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "core/os/child_output.h"
+#include "nodes/program.h"
 
 // What a source named.
 struct reading {
@@ -343,28 +344,24 @@ static void reading_ended(void *ctx, const struct child_output_end *end)
 
 static int start_reading(struct source *s, struct err *err)
 {
-    const struct child_output_use use = {
-        .most = NAMING_BYTES_MAX, .limit_ms = NAMING_LIMIT_MS, .ended = reading_ended, .ctx = s};
+    const struct child_output_use use = {.most = NAMING_BYTES_MAX,
+                                         .limit_ms = NAMING_LIMIT_MS,
+                                         .variables = program_variables, // for sinfo
+                                         .ended = reading_ended,
+                                         .ctx = s};
     CLEANUP_MEM struct fleetd_config *c = malloc(sizeof *c); // exec wants words that it may change
     CLEANUP_FD int source = child_text(s->text, err);        // no argument, which others could see
-    char program[] = "numaprobe-fleetd", option[] = "--naming", none[] = "";
-    char *path = getenv("PATH"); // where sinfo is
+    char program[] = "numaprobe-fleetd", option[] = "--naming";
     if (source < 0)
         return -1;
     if (!c)
         return err_set(err, ERR_NO_MEMORY, "", "no memory to read it");
     *c = *s->naming->c;
-    char *argv[] = {program,
-                    option,
-                    c->groups_file,
-                    c->group_command,
-                    c->node_ca,
-                    c->node_certificate,
-                    c->node_key,
-                    c->node_token_file,
-                    c->hosts_file,
-                    path ? path : none,
-                    NULL};
+    char *argv[] = {program,        option,
+                    c->groups_file, c->group_command,
+                    c->node_ca,     c->node_certificate,
+                    c->node_key,    c->node_token_file,
+                    c->hosts_file,  NULL};
     return child_output_start(&s->child, s->naming->loop, &use, argv, source, err);
 }
 

@@ -140,7 +140,7 @@ int naming_read(const struct fleetd_config *c, const char *source, struct buf *o
 
 int naming_main(int argc, char **argv)
 {
-    enum { WORDS = 10 };
+    enum { WORDS = 9 };
     CLEANUP_BUF struct buf out = BUF_INIT;
     static struct fleetd_config c;
     static char source[FLEETD_SOURCE_MAX];
@@ -155,8 +155,6 @@ int naming_main(int argc, char **argv)
     snprintf(c.node_key, sizeof c.node_key, "%s", argv[6]);
     snprintf(c.node_token_file, sizeof c.node_token_file, "%s", argv[7]);
     snprintf(c.hosts_file, sizeof c.hosts_file, "%s", argv[8]);
-    if (*argv[9])
-        setenv("PATH", argv[9], true); // a child has no environment
     bool failed = naming_read(&c, source, &out, &err) < 0;
     if (failed)
         printf("!%s\n", err.text);

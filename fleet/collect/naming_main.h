@@ -10,6 +10,6 @@ enum { NAMING_MEMORY = 512 << 20 }; // bytes that the child may take
 int naming_read(const struct fleetd_config *c, const char *source, struct buf *out,
                 struct err *err);
 // The child: numaprobe-fleetd --naming GROUPS_FILE GROUP_COMMAND CA CERTIFICATE KEY TOKEN_FILE
-// HOSTS_FILE PATH. Its stdin is a file with the source. Prints the lines, or '!' and the error.
+// HOSTS_FILE. Its stdin is a file with the source. Prints the lines, or '!' and the error.
 // Exit status: 1 after an error.
 int naming_main(int argc, char **argv);

@@ -32,7 +32,7 @@ def four_nodes():
 
 def drain(cluster, *wishes):
     """What the process says that drains nodes, with these (finding, node, reason)."""
-    line, env = cluster.inside([str(FLEETD), "--drain", ""], None)
+    line, env = cluster.inside([str(FLEETD), "--drain"], None)
     done = subprocess.run(line, input="".join("\t".join(w) + "\n" for w in wishes), capture_output=True, text=True, timeout=120,
                           env=env)
     return [tuple(row.split("\t")) for row in done.stdout.splitlines()], done.returncode
@@ -75,19 +75,19 @@ def test_a_person_may_call_the_reason_none(four):
 
 
 def test_without_slurm_nothing_is_drained(four):
-    line, env = four.inside([str(FLEETD), "--drain", "/nonexistent"], None)
+    line, env = four.inside(["/usr/bin/env", "PATH=/nonexistent", str(FLEETD), "--drain"], None)
     done = subprocess.run(line, input=f"1\tn4\t{REASON}\n", capture_output=True, text=True, timeout=120, env=env)
     assert (done.stdout, done.returncode) == ("!cannot start sinfo: it is not installed\n", 1), done
 
 
 @pytest.fixture(name="twelve")
 def twelve_nodes(tmp_path):
-    """A Slurm, and a folder with a sinfo and a scontrol that are those of this Slurm."""
+    """A Slurm, and a folder with a sinfo and a scontrol that run beside it. Where its configuration is, SLURM_CONF says."""
     try:
         with slurm.cluster(TWELVE) as c:
             for name in ("sinfo", "scontrol"):
                 line, _ = c.inside([shutil.which(name)], None)
-                (tmp_path / name).write_text(f'#!/bin/sh\nSLURM_CONF=/run/slurm/slurm.conf exec {" ".join(line)} "$@"\n')
+                (tmp_path / name).write_text(f'#!/bin/sh\nexec {" ".join(line)} "$@"\n')
                 (tmp_path / name).chmod(0o755)
             yield c
     except slurm.Missing as e:
@@ -109,7 +109,7 @@ def test_the_collector_drains_the_slow_node(twelve, tmp_path):
                              f"--truth={tmp_path}/truth", f"--hosts={tmp_path}/hosts"], None, "(.*)", "stdout")
     port = json.loads(ready)["port"]
     [bad] = [n["node"] for n in json.loads((tmp_path / "truth").read_text())["world"]["nodes"] if n["bad"]]
-    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_CONF": "/run/slurm/slurm.conf"}
     fleetd, _ = started([FLEETD, "--config=/dev/null", f"--state-dir={tmp_path}/state", f"--run-dir={tmp_path}/run", "--source=slurm:",
                          f"--hosts-file={tmp_path}/hosts", f"--url=http://%h:{port}", "--listen=127.0.0.1:0", "--every=1",
                          "--drain=apply"], env, r"event=ready listen=(\S+)", "stderr")

@@ -557,6 +557,21 @@ def slurm_of(tmp_path, monkeypatch, **more):
     return lambda name: (tmp_path / name).read_text().splitlines()
 
 
+def test_programs_of_slurm_get_where_its_configuration_is(collect, tmp_path, monkeypatch):
+    """sinfo as a source, sbatch and scontrol. But no token, which sbatch would give to the job."""
+    wanted = {"SLURM_CONF": "/opt/slurm.conf", "SLURM_CONF_SERVER": "ctl:6817", "SLURM_SACK_SOCKET": "/run/sack"}
+    for name, value in {**wanted, "SLURM_JWT": "token", "SLURM_CLUSTERS": "other"}.items():
+        monkeypatch.setenv(name, value)
+    writes = 'env | grep ^SLURM_ | sort > "$0.env.part"; mv "$0.env.part" "$0.env"'
+    said = slurm_of(tmp_path, monkeypatch, sinfo=f"{writes}; echo '>node1 idle main none'", sbatch=f"{writes}; echo 77", scontrol=writes)
+    c = collect(1, collector=("--every=1", "--slurm-submit", "--source=slurm:")).start()
+    c.wait_up(1)
+    number = begin(c, through="slurm")
+    until(lambda: (d := show(c, number)) and "job 77" in d["campaign"]["why"])
+    for program in ("sinfo", "sbatch", "scontrol"):
+        assert said(f"{program}.env") == [f"{name}={value}" for name, value in sorted(wanted.items())], program
+
+
 def test_the_collector_submits_where_it_is_allowed_to(collect, tmp_path, monkeypatch):
     said = slurm_of(tmp_path, monkeypatch)
     c = collect(5, collector=("--every=1", "--slurm-submit")).start()

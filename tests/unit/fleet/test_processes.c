@@ -19,7 +19,7 @@
 #include "fleet/reading_main.h"
 #include "http/server/worker_process.h"
 
-enum { WORDS_MAX = 10, FD_MAX = JUDGING_STORE_FD };
+enum { WORDS_MAX = 9, FD_MAX = JUDGING_STORE_FD };
 #define PROGRAM "numaprobe-fleetd"
 
 static const struct process {
@@ -32,11 +32,7 @@ static const struct process {
     {ingest_main, INGEST_STORE_FD, INGEST_MEMORY, 5, {PROGRAM, "--ingest", "0", "0", "0"}},
     {reading_main, READING_STORE_FD, WORKER_MEMORY, 3, {PROGRAM, "--work", ""}},
     {judging_main, JUDGING_STORE_FD, WORKER_MEMORY, 3, {PROGRAM, "--judge", "0"}},
-    {naming_main,
-     0,
-     NAMING_MEMORY,
-     WORDS_MAX,
-     {PROGRAM, "--naming", "", "", "", "", "", "", "", ""}},
+    {naming_main, 0, NAMING_MEMORY, WORDS_MAX, {PROGRAM, "--naming", "", "", "", "", "", "", ""}},
 };
 
 // Bytes of this program's address space.

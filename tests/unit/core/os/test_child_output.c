@@ -147,6 +147,25 @@ static void test_leave(struct heard *h)
     close(ends[0]);
 }
 
+// A variable that is not there takes no place, and a name that begins as another one is another.
+static void test_variables(struct heard *h)
+{
+    static const char *const names[] = {"CHILD_NOT", "CHILD_A", "CHILD_LONG", NULL};
+    setenv("CHILD_A", "a=b", true);
+    setenv("CHILD_AB", "not listed", true);
+    setenv("CHILD_LONG", "", true);
+    unsetenv("CHILD_NOT");
+    for (int with = 0; with < 2; with++) {
+        const struct child_output_use use = {
+            .most = LITTLE, .limit_ms = -1, .variables = with ? names : NULL};
+        *h = (struct heard){.loop = h->loop};
+        if (start(h, use, "variables", -1) < 0)
+            continue;
+        run(h);
+        CHECK_STR(h->line, with ? "CHILD_A=a=b CHILD_LONG= " : "", "its environment");
+    }
+}
+
 static int be_child(const char *what)
 {
     char bytes[4096] = {0};
@@ -157,6 +176,9 @@ static int be_child(const char *what)
                 return 1;
         return STATUS;
     }
+    for (char **e = environ; strcmp(what, "variables") == 0 && *e; e++)
+        if (strncmp(*e, "CHILD_", 6) == 0 && printf("%s ", *e) < 0)
+            return 1;
     if (strcmp(what, "flood") == 0)
         for (size_t sent = 0; sent < FLOOD; sent += sizeof bytes)
             if (write(STDOUT_FILENO, bytes, sizeof bytes) < 0)
@@ -181,6 +203,7 @@ int main(int argc, char **argv)
     test_limits(&h);
     test_stays(&h);
     test_leave(&h);
+    test_variables(&h);
     loop_free(h.loop);
     return tap_done();
 }
