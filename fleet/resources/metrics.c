@@ -52,42 +52,49 @@ static int by_age(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// Ages of the newest pages of nodes. What comes through another collector has none, and one on
-// standby contacts no node.
-static int ages_of(const struct poller *p, int64_t *ages)
+// Ages of the newest pages of nodes that push, or of those that are contacted. What comes through
+// another collector has none.
+static int ages_of(const struct poller *p, bool push, int64_t *ages)
 {
     int n, known = 0;
     int64_t now_ms = clock_wall_ms();
     struct polled *const *nodes = poller_nodes(p, &n);
     if (polling_stands_by(p))
         return 0;
-    for (int i = 0; i < n; i++) {
-        if (nodes[i]->state == NODE_GONE || node_asleep(nodes[i]) || *nodes[i]->behind)
-            continue;
-        if (nodes[i]->seen_ms)
+    for (int i = 0; i < n; i++)
+        if (nodes[i]->state != NODE_GONE && !node_asleep(nodes[i]) && !*nodes[i]->behind &&
+            nodes[i]->pushes == push && nodes[i]->seen_ms)
             ages[known++] = now_ms > nodes[i]->seen_ms ? now_ms - nodes[i]->seen_ms : 0;
-    }
     return known;
 }
 
-static int write_ages(const struct fleet_services *s, struct exposition *e, struct err *err)
+static void write_quantiles(struct exposition *e, int64_t *ages, int n)
 {
     static const struct {
         const char *label;
         double share;
     } quantiles[] = {{"0.5", 0.5}, {"0.9", 0.9}, {"0.99", 0.99}, {"1", 1}};
+    qsort(ages, (size_t)n, sizeof *ages, by_age);
+    for (size_t i = 0; i < COUNT_OF(quantiles) && n; i++)
+        exposition_labelled(e, "quantile", quantiles[i].label,
+                            (double)ages[(int)(quantiles[i].share * (n - 1) + 0.5)] / 1e3);
+}
+
+// The two kinds are apart, because each has an interval of its own.
+static int write_ages(const struct fleet_services *s, struct exposition *e, struct err *err)
+{
     int n;
     poller_nodes(s->poller, &n);
     CLEANUP_MEM int64_t *ages = calloc((size_t)n + 1, sizeof *ages);
     if (!ages)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the ages of %d nodes", n);
-    int known = ages_of(s->poller, ages);
-    qsort(ages, (size_t)known, sizeof *ages, by_age);
     exposition_begin(e, "numaprobe_fleet_staleness_seconds", "summary",
-                     "Time since the last page of a node was stored, over the nodes");
-    for (size_t i = 0; i < COUNT_OF(quantiles) && known; i++)
-        exposition_labelled(e, "quantile", quantiles[i].label,
-                            (double)ages[(int)(quantiles[i].share * (known - 1) + 0.5)] / 1e3);
+                     "Time since the last page of a node was stored, over the nodes that are "
+                     "contacted");
+    write_quantiles(e, ages, ages_of(s->poller, false, ages));
+    exposition_begin(e, "numaprobe_fleet_push_staleness_seconds", "summary",
+                     "Time since the last page of a node was stored, over the nodes that push");
+    write_quantiles(e, ages, ages_of(s->poller, true, ages));
     exposition_single(e, "numaprobe_fleet_feed_lag_seconds", "gauge",
                       "For how long the node that waits longest should have been contacted",
                       (double)polling_lag_ms(s->poller) / 1e3);
@@ -128,6 +135,9 @@ static void write_collecting(const struct fleet_services *s, struct exposition *
                             (double)t.errors[i]);
     exposition_single(e, "numaprobe_fleet_interval_seconds", "gauge",
                       "Time between two requests to a node", (double)s->config->every_s);
+    exposition_single(e, "numaprobe_fleet_push_interval_seconds", "gauge",
+                      "Time in which a node that pushes must have pushed",
+                      (double)s->config->push_every_s);
     exposition_begin(e, "numaprobe_fleet_ready", "gauge",
                      "1 while the store is open, here or in another collector, and while the "
                      "sources of nodes can be read");

@@ -95,6 +95,19 @@ def test_a_node_pushes_all_of_its_runs_and_then_what_is_new(pushed):
     c.wait_up(2)
 
 
+def test_ages_of_nodes_that_push_are_apart(pushed):
+    """They have an interval of their own, so that of the others is no measure of them."""
+    c = pushed(2, "--faults=node2 refuses", collector=("--push-every=7200",))
+    named(c, "node2")
+    file = token(c, "one", "node1")
+    named(c, "node1")
+    assert push(c, "node1", file).returncode == 0
+    with urllib.request.urlopen(c.url + "/metrics", timeout=PATIENCE) as response:
+        text = response.read().decode()
+    assert text.count("\nnumaprobe_fleet_push_staleness_seconds{quantile=") == 4 and "numaprobe_fleet_staleness_seconds{" not in text
+    assert "\nnumaprobe_fleet_push_interval_seconds 7200\n" in text
+
+
 def test_a_node_is_no_collector(make_daemon):
     node = make_daemon()
     url = f"http://127.0.0.1:{node.port}"
