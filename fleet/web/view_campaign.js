@@ -3,12 +3,12 @@
 import { make, table } from "./dom.js";
 import { follow, get, send } from "./daemon.js";
 import { when } from "./format.js";
-import { count, whole } from "./names.js";
+import { whole } from "./names.js";
 import { minutes, stateOf } from "./view_campaigns.js";
 
 export const title = ({ id }) => `Campaign ${id}`;
 
-const NODES = 200;     // that are listed; others have a link of their own
+const NODES = 200;     // of a page of the list
 const AGAIN_MS = 3000; // while it has not ended
 
 // Slurm starts the runs, and they were not submitted yet.
@@ -25,27 +25,47 @@ function progress(c) {
 }
 
 export async function show(root, { id, retitle }) {
-  const card = make("section", { class: "card", id: "campaign" }), nodes = make("section", { class: "card", id: "probes" }), status = make("p", { role: "status" });
+  // What can have the focus stays: only what has none is made anew.
+  const about = make("div"), list = make("div"), status = make("p", { role: "status" }), heading = make("h2", { tabindex: "-1" }, "Nodes");
   const cancel = make("button", { type: "button", id: "cancel", onclick: () => send(`v1/fleet/campaigns/${id}/cancel`, {}).then(() => again(), (error) => {
     status.textContent = error.message;
     status.setAttribute("role", "alert");
   }) }, "Cancel it and its runs");
-  let timer = 0, seen = "", listed = "", over = false, stopped = false;
+  const script = make("a", { id: "script", href: `v1/fleet/campaigns/${id}/script`, "data-name": `campaign-${id}.sh`, onclick: follow }, "Script that submits it");
+  const links = make("p", { class: "links" }, make("a", { href: "#/campaigns" }, "All campaigns"));
+  const card = make("section", { class: "card", id: "campaign", tabindex: "-1" }, about, cancel, status, links);
+  const back = make("button", { type: "button", id: "back", hidden: true, onclick: () => turn(-1) }, "Nodes before"), more = make("button", { type: "button", id: "more", hidden: true, onclick: () => turn(1) }, "More nodes");
+  const nodes = make("section", { class: "card", id: "probes" }, heading, list, make("p", { class: "links" }, back, more));
+  const cursors = [""]; // of each page that was turned to
+  let page = 0, timer = 0, seen = "", listed = "", over = false, stopped = false;
+
+  function describe(campaign) {
+    const left = ended(campaign) && document.activeElement === cancel;
+    cancel.hidden = ended(campaign);
+    if (left) card.focus();
+    about.replaceChildren(...progress(campaign));
+    if (!toSubmit(campaign)) script.remove();
+    else if (!script.parentNode) links.append(script);
+  }
+
+  function write({ campaign, node_states: states, cursor }) {
+    const before = page * NODES;
+    list.replaceChildren(before || cursor ? make("p", { class: "quiet" }, `Nodes ${whole(before + 1)} to ${whole(before + states.length)} of ${whole(campaign.nodes)}, by name.`) : "",
+      table("Nodes of this round", [{ text: "Node", kind: "text" }, { text: "State", kind: "text" }, { text: "Requested (UTC)", kind: "text" }, "Time", { text: "Why", kind: "text wide" }],
+        states.map((n) => [link(n.node), n.state, when(n.requested), n.seconds === null ? "" : `${n.seconds.toFixed(1)} s`, n.why])));
+    back.hidden = !page;
+    more.hidden = !cursor;
+    if (cursor) cursors[page + 1] = cursor;
+  }
 
   async function fill() {
-    const found = await get(`v1/fleet/campaigns/${id}?limit=${NODES}`), now = JSON.stringify(found), { campaign } = found;
-    if (stopped) return;
+    const wanted = page, found = await get(`v1/fleet/campaigns/${id}?` + new URLSearchParams([["limit", NODES], ...(page ? [["cursor", cursors[page]]] : [])])), now = JSON.stringify([page, found]), { campaign } = found;
+    if (stopped || wanted !== page) return;
     retitle(`Campaign ${campaign.name}: ${campaign.state}`);
-    cancel.hidden = ended(campaign);
-    if (now !== seen) {
-      card.replaceChildren(...progress(campaign), cancel, status, make("p", { class: "links" }, make("a", { href: "#/campaigns" }, "All campaigns"),
-        toSubmit(campaign) && make("a", { id: "script", href: `v1/fleet/campaigns/${id}/script`, "data-name": `campaign-${id}.sh`, onclick: follow }, "Script that submits it")));
-    }
+    if (now !== seen) describe(campaign);
     seen = now;
-    if (now !== listed && !nodes.contains(document.activeElement)) {
-      nodes.replaceChildren(make("h2", {}, "Nodes"), found.cursor ? make("p", { class: "quiet" }, `The first ${count(found.node_states.length, "node")}.`) : "",
-        table("Nodes of this round", [{ text: "Node", kind: "text" }, { text: "State", kind: "text" }, { text: "Requested (UTC)", kind: "text" }, "Time", { text: "Why", kind: "text wide" }],
-          found.node_states.map((n) => [link(n.node), n.state, when(n.requested), n.seconds === null ? "" : `${n.seconds.toFixed(1)} s`, n.why])));
+    if (now !== listed && !list.contains(document.activeElement)) {
+      write(found);
       listed = now;
     }
     over = ended(campaign) && !campaign.running && listed === now;
@@ -55,6 +75,14 @@ export async function show(root, { id, retitle }) {
     await fill().catch(() => {}); // the frame says that it is lost
     clearTimeout(timer);
     if (!stopped && !over) timer = setTimeout(again, AGAIN_MS);
+  }
+
+  // A reader is at the beginning of the page then.
+  async function turn(by) {
+    page += by;
+    over = false;
+    heading.focus();
+    await again();
   }
 
   await fill();

@@ -342,6 +342,39 @@ def test_a_campaign_is_followed_after_a_failed_request_and_a_look_at_its_nodes(b
         c.close()
 
 
+def test_the_nodes_of_a_campaign_are_listed_page_by_page(browser, tmp_path):
+    c = collector_over(tmp_path, 450, "--runs=2", "--run-ms=1000", collector=["--anonymous=run"])
+    try:
+        c.wait_up(450)
+        assert run("fleet", "campaign", "start", "--name=weekly", "--at-once=1", f"--fleet={c.url}").returncode == 0
+        page = browser.open(c, "#/campaigns/1")
+        shown = "document.querySelector('#probes .quiet').textContent"
+        page.wait(f"{shown} === 'Nodes 1 to 200 of 450, by name.'")
+        assert [row[0] for row in cells(page, "#probes")] == c.fleet.names[:200] and page.evaluate("document.querySelector('#back').hidden")
+        page.click("#more")
+        page.wait(f"{shown} === 'Nodes 201 to 400 of 450, by name.'")
+        assert page.evaluate("document.activeElement === document.querySelector('#probes h2')"), "a reader is at the beginning of the list"
+        page.click("#more")
+        page.wait(f"{shown} === 'Nodes 401 to 450 of 450, by name.'")
+        assert [row[0] for row in cells(page, "#probes")] == c.fleet.names[400:] and page.evaluate("document.querySelector('#more').hidden")
+        assert page.axe() == [] and page.overflow() == 0
+        page.evaluate("(document.querySelector('#cancel').focus(), window.before = document.querySelector('#campaign dl').textContent, 0)")
+        page.wait("document.querySelector('#campaign dl').textContent !== window.before")
+        assert page.evaluate("document.activeElement.id") == "cancel", "what is made anew takes no focus away"
+        assert cells(page, "#probes")[0][0] == c.fleet.names[400], "nor does the page of the list change"
+        page.click("#back")
+        page.wait(f"{shown} === 'Nodes 201 to 400 of 450, by name.'")
+        page.evaluate("(document.querySelector('#cancel').focus(), 0)")
+        page.key("Enter")
+        page.wait("document.querySelector('#cancel').hidden")
+        assert page.evaluate("document.activeElement.id") == "campaign"
+        page.click("#back")
+        page.wait(f"{shown} === 'Nodes 1 to 200 of 450, by name.' && document.querySelector('#back').hidden")
+        page.check()
+    finally:
+        c.close()
+
+
 def test_a_class_shows_each_metric_of_its_nodes(browser, fleet):
     slow = bad_nodes(fleet)
     page = browser.open(fleet, "#/")
