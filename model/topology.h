@@ -11,6 +11,7 @@ enum {
     TOPOLOGY_CPUS_MAX = 4096,
     TOPOLOGY_NODES_MAX = 256,
     TOPOLOGY_CACHES_MAX = 4096 * 4,
+    TOPOLOGY_LEVELS_MAX = 5, // of caches: 1 to 5
     TOPOLOGY_WEIGHTS = 28,   // nodes that memory can be interleaved over are below this
     TOPOLOGY_KINDS_MAX = 16, // of cores; a machine of today has five at most
     TOPOLOGY_CLAIMS_MAX = 4096,
@@ -46,7 +47,7 @@ struct topo_kind {
 };
 
 struct topo_cache {
-    int level; // 1…5; data and unified only
+    int level; // 1…TOPOLOGY_LEVELS_MAX; data and unified only
     int64_t bytes;
     int line_bytes;
     int n_cpus;    // sharing it

@@ -55,15 +55,6 @@ static void pool_cell(struct finder *f, const struct cell *c)
     pool_value(f, c->v[CELL_MEDIAN], c->v[CELL_LO], c->v[CELL_HI]);
 }
 
-// The median; NaN if one is not known.
-static double middle_if_known(double *v, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (!isfinite(v[i]))
-            return NAN;
-    return middle_of(v, n);
-}
-
 __attribute__((format(printf, 3, 4))) static void put(struct finder *f, const double v[3],
                                                       const char *fmt, ...)
 {
@@ -854,33 +845,18 @@ static void put_reach(struct finder *f, const struct reach *r, const char *pages
     }
 }
 
-static void metrics_column(struct finder *f, const struct matrix *m, int col, double v[3])
+static void put_measured(struct finder *f, double value, const struct hierarchy_ends *ends,
+                         const char *name)
 {
-    for (int r = 0; r < m->row.n; r++)
-        pool_cell(f, matrix_at(m, r, col));
-    metrics_drain(f, 1, v);
+    const double v[3] = {value, ends->lo, ends->hi};
+    put(f, v, "%s", name);
 }
 
-// Of the column that takes least: the node's own memory, the most loads at once.
-static void put_least_column(struct finder *f, const char *matrix, const char *name)
+static void put_strides(struct finder *f, const struct hierarchy *h)
 {
-    const struct matrix *m = metrics_named(f->in, matrix);
-    double least[3] = {NAN, NAN, NAN}, v[3];
-    for (int c = 0; m && c < m->col.n; c++) {
-        metrics_column(f, m, c, v);
-        if (isnan(least[0]) || v[0] < least[0])
-            memcpy(least, v, sizeof v);
-    }
-    put(f, least, "%s", name);
-}
-
-static void put_strides(struct finder *f)
-{
-    const struct matrix *m = metrics_named(f->in, "stride");
-    double v[3];
-    for (int c = 0; m && c < m->col.n && c < HIERARCHY_STRIDES_MAX; c++) {
-        metrics_column(f, m, c, v);
-        put(f, v, "hierarchy.stride.%lld.ns", (long long)m->col.values[c]);
+    for (int i = 0; i < h->n_strides; i++) {
+        const double v[3] = {h->strides[i].ns, h->strides[i].ends.lo, h->strides[i].ends.hi};
+        put(f, v, "hierarchy.stride.%lld.ns", (long long)h->strides[i].bytes);
     }
 }
 
@@ -893,11 +869,11 @@ static void metrics_of_hierarchy(struct finder *f)
         f->no_memory = true;
         return;
     }
-    put_least_column(f, "nodes", "hierarchy.memory_ns");
+    put_measured(f, h.memory_ns, &h.memory_ends, "hierarchy.memory_ns");
     put_alone(f, h.hop_ns, "hierarchy.hop_ns");
     put_alone(f, h.misses, "hierarchy.parallel.loads");
-    put_least_column(f, "parallel", "hierarchy.parallel.access_ns");
-    put_least_column(f, "cycle", "hierarchy.cycle_ns");
+    put_measured(f, h.access_ns, &h.access_ends, "hierarchy.parallel.access_ns");
+    put_measured(f, h.cycle_ns, &h.cycle_ends, "hierarchy.cycle_ns");
     for (int k = 0; k + 1 < h.levels.n; k++) {
         put_alone(f, h.levels.list[k].ns, "hierarchy.l%d.ns", k + 1);
         put_alone(f, (double)h.levels.list[k].bytes, "hierarchy.l%d.bytes", k + 1);
@@ -905,7 +881,7 @@ static void metrics_of_hierarchy(struct finder *f)
     put_reach(f, &h.base, "base");
     if (!lacks_huge_pages(f->in))
         put_reach(f, &h.huge, "huge");
-    put_strides(f);
+    put_strides(f, &h);
 }
 
 // --- Scan --------------------------------------------------------------------------------------

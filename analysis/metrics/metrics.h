@@ -15,7 +15,7 @@
 #include "model/topology.h"
 
 // Of what the names mean. A run whose stored metrics are older gets them anew.
-enum { METRICS_VERSION = 5, METRIC_LABELS_MAX = 4 };
+enum { METRICS_VERSION = 6, METRIC_LABELS_MAX = 4 };
 
 // A pattern is a name with holes: {initiator} and {target} stand for a NUMA node ("n0"), {level}
 // for a cache ("l3"), {kernel}, {class}, {definition} and {benchmark} for a word, [serial.] for

@@ -13,7 +13,6 @@
 // counting sets; one of twice the cache before it finds little of itself there.
 static const double FILLS = 0.75;
 static const int64_t OUTGROWS = 2, OUTGROWS_LAST = 4;
-enum { LEVELS_OF_CACHES = 5 };
 
 static int threads_a_core(const struct topology *t)
 {
@@ -58,13 +57,9 @@ static bool bandwidth_level_of(const struct matrix *m, int row, int64_t from, in
         lo[n] = cell->v[CELL_LO];
         hi[n++] = cell->v[CELL_HI];
     }
-    out->median = n ? middle_of(v, n) : NAN;
-    out->lo = out->hi = NAN;
-    for (int i = 0; i < n; i++)
-        if (!isfinite(lo[i]) || !isfinite(hi[i]))
-            return true;
-    out->lo = n ? middle_of(lo, n) : NAN;
-    out->hi = n ? middle_of(hi, n) : NAN;
+    out->median = middle_of(v, n);
+    out->lo = middle_if_known(lo, n);
+    out->hi = middle_if_known(hi, n);
     return n > 0;
 }
 
@@ -74,7 +69,7 @@ int bandwidth_levels(const struct matrix *m, int row, const struct cache_users *
     const struct topology *t = users->topology;
     int n = 0;
     int64_t before = 0, ranks = m->row.values[row];
-    for (int level = 1; t && level <= LEVELS_OF_CACHES; level++) {
+    for (int level = 1; t && level <= TOPOLOGY_LEVELS_MAX; level++) {
         int64_t bytes = share_of_rank(users, level, ranks);
         if (bytes <= 0)
             continue;

@@ -5,7 +5,7 @@
 #include "analysis/stats/cache_sharers.h"
 #include "model/matrix.h"
 
-enum { BANDWIDTH_LEVELS_MAX = 6 };
+enum { BANDWIDTH_LEVELS_MAX = TOPOLOGY_LEVELS_MAX + 1 }; // caches, and memory
 
 struct bandwidth_level {
     char name[8];          // "L1", "memory"

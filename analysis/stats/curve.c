@@ -11,7 +11,7 @@
 #include "analysis/stats/rank_places.h"
 #include "base/cleanup.h"
 
-enum { CACHE_LEVELS = 6 }; // 1 to 5
+enum { LEVEL_NUMBERS = TOPOLOGY_LEVELS_MAX + 1 }; // 0: of no cache
 
 struct column {
     double lo, hi, typical; // over ranks; with one rank its interval, if known
@@ -78,14 +78,14 @@ static int last_level(const struct topology *t)
 
 static int level_at(int level)
 {
-    return level >= 0 && level < CACHE_LEVELS ? level : 0; // there is no level 0
+    return level >= 0 && level < LEVEL_NUMBERS ? level : 0;
 }
 
 // Of each level; of the last one the cache that is the least crowded.
-static void find_sharers(int sharers[CACHE_LEVELS], const struct curve_machine *machine, int last)
+static void find_sharers(int sharers[LEVEL_NUMBERS], const struct curve_machine *machine, int last)
 {
     const struct cache_users users = {machine->topology, machine->ranks, machine->n_ranks};
-    for (int level = 0; level < CACHE_LEVELS; level++) {
+    for (int level = 0; level < LEVEL_NUMBERS; level++) {
         int most = machine->together ? cache_sharers(&users, level, INT64_MAX) : 0;
         sharers[level] = most ? most : 1;
     }
@@ -131,7 +131,7 @@ int curve_find(struct curve *out, const struct matrix *m, const struct curve_mac
     if (places_init(&places, machine->ranks, machine->n_ranks, machine->topology, err) < 0)
         return -1;
     struct curve found = {.largest = {.factor = NAN}};
-    int sharers[CACHE_LEVELS];
+    int sharers[LEVEL_NUMBERS];
     find_sharers(sharers, machine,
                  machine->together ? places_sharers(&places, &m->row, caches, counts) : 1);
     for (int j = 0; j < n; j++)

@@ -13,20 +13,66 @@
 static const double ENOUGH = 0.95;
 static const double MEMORY_FACTOR = 1.35; // beyond a cache memory takes more; page walks take less
 
-enum { CURVE, BASE_PAGES, PACKED, HUGE_PAGES, CYCLE, PARALLEL, STRIDE, NODES, LINES };
+enum { CURVE, BASE_PAGES, PACKED, HUGE_PAGES, CYCLE, PARALLEL, STRIDE, LINES };
 static const char *const names[LINES] = {"latency", "base_pages", "packed", "huge_pages",
-                                         "cycle",   "parallel",   "stride", "nodes"};
+                                         "cycle",   "parallel",   "stride"};
+
+// Values of several ranks, and the ends of their intervals.
+struct rank_values {
+    int n;
+    double *v, *lo, *hi; // v owned, others inside
+};
+
+static void rank_values_fini(struct rank_values *p)
+{
+    free(p->v);
+}
+
+static int rank_values_init(struct rank_values *p, int room, struct err *err)
+{
+    *p = (struct rank_values){.v = calloc(3 * ((size_t)room + 1), sizeof *p->v)};
+    if (!p->v)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the values of %d ranks", room);
+    p->lo = p->v + room;
+    p->hi = p->lo + room;
+    return 0;
+}
+
+static bool cell_known(const struct cell *c)
+{
+    return isfinite(c->v[CELL_MEDIAN]) && c->v[CELL_MEDIAN] > 0;
+}
+
+static void rank_values_add(struct rank_values *p, const struct cell *c)
+{
+    if (!cell_known(c))
+        return;
+    p->v[p->n] = c->v[CELL_MEDIAN];
+    p->lo[p->n] = c->v[CELL_LO];
+    p->hi[p->n++] = c->v[CELL_HI];
+}
+
+// Their median, and empties them.
+static double rank_values_middle(struct rank_values *p, struct hierarchy_ends *ends)
+{
+    int n = p->n;
+    p->n = 0;
+    *ends = (struct hierarchy_ends){middle_if_known(p->lo, n), middle_if_known(p->hi, n)};
+    return middle_of(p->v, n);
+}
 
 // One row of a matrix, or the medians of all rows.
 struct line {
     int n;
-    const int64_t *x; // borrowed
-    double *y;        // owned; NaN: not known
+    const int64_t *x;            // borrowed
+    double *y;                   // owned; NaN: not known
+    struct hierarchy_ends *ends; // of y; owned
 };
 
 static void line_fini(struct line *l)
 {
     free(l->y);
+    free(l->ends);
 }
 
 static const struct matrix *hierarchy_matrix(const struct matrix *list, int n, const char *name)
@@ -42,21 +88,29 @@ static int line_of(struct line *l, const struct matrix *list, int n, const char 
 {
     const struct matrix *m = hierarchy_matrix(list, n, name);
     int rows = m ? m->row.n : 0;
-    CLEANUP_MEM double *scratch = calloc((size_t)rows + 1, sizeof *scratch);
+    struct rank_values values CLEANUP(rank_values_fini) = {0};
     *l = (struct line){.n = m ? m->col.n : 0, .x = m ? m->col.values : NULL};
     l->y = calloc((size_t)l->n + 1, sizeof *l->y);
-    if (!scratch || !l->y)
+    l->ends = calloc((size_t)l->n + 1, sizeof *l->ends);
+    if (!l->y || !l->ends)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the curve");
+    if (rank_values_init(&values, rows, err) < 0)
+        return -1;
     for (int c = 0; c < l->n; c++) {
-        int known = 0;
-        for (int r = 0; r < rows; r++) {
-            double v = matrix_at(m, r, c)->v[CELL_MEDIAN];
-            if ((row < 0 || r == row) && isfinite(v) && v > 0)
-                scratch[known++] = v;
-        }
-        l->y[c] = middle_of(scratch, known);
+        for (int r = 0; r < rows; r++)
+            if (row < 0 || r == row)
+                rank_values_add(&values, matrix_at(m, r, c));
+        l->y[c] = rank_values_middle(&values, &l->ends[c]);
     }
     return 0;
+}
+
+static const struct hierarchy_ends ends_unknown = {NAN, NAN};
+
+static double first_cell_of(const struct line *l, struct hierarchy_ends *ends)
+{
+    *ends = l->n ? l->ends[0] : ends_unknown;
+    return l->n ? l->y[0] : NAN;
 }
 
 // --- Translations ------------------------------------------------------------------------------
@@ -113,33 +167,64 @@ static int hierarchy_find_levels(struct hierarchy *out, const struct line *curve
 
 static void hierarchy_find_misses(struct hierarchy *out, const struct line *parallel)
 {
-    double one = parallel->n ? parallel->y[0] : NAN;
-    out->misses = out->access_ns = NAN;
-    for (int i = 0; i < parallel->n; i++)
-        if (isnan(out->misses) || one / parallel->y[i] > out->misses) {
-            out->misses = one / parallel->y[i];
+    double one = first_cell_of(parallel, &out->access_ends);
+    out->access_ns = one;
+    for (int i = 1; i < parallel->n; i++)
+        if (isnan(out->access_ns) || parallel->y[i] < out->access_ns) {
             out->access_ns = parallel->y[i];
+            out->access_ends = parallel->ends[i];
         }
+    out->misses = one / out->access_ns;
     for (int i = parallel->n - 1; i >= 0; i--)
         if (one / parallel->y[i] >= ENOUGH * out->misses)
             out->misses_chains = (int)parallel->x[i];
 }
 
-static int hierarchy_find_nodes(struct hierarchy *out, const struct line *nodes, struct err *err)
+// The column whose memory takes the rank of this row least; -1: none is known.
+static int nearest_node(const struct matrix *nodes, int row)
 {
-    CLEANUP_MEM double *others = calloc((size_t)nodes->n + 1, sizeof *others);
-    int home = 0, n = 0;
-    out->memory_ns = out->hop_ns = NAN;
-    if (!others)
+    int home = -1;
+    for (int c = 0; c < nodes->col.n; c++) {
+        const struct cell *cell = matrix_at(nodes, row, c);
+        if (cell_known(cell) &&
+            (home < 0 || cell->v[CELL_MEDIAN] < matrix_at(nodes, row, home)->v[CELL_MEDIAN]))
+            home = c;
+    }
+    return home;
+}
+
+// Adds what the other nodes' memory takes more than the nearest; returns how many there are now.
+static int add_hops(const struct matrix *nodes, int row, int home, double *hops, int n)
+{
+    double near = matrix_at(nodes, row, home)->v[CELL_MEDIAN];
+    for (int c = 0; c < nodes->col.n; c++)
+        if (c != home && cell_known(matrix_at(nodes, row, c)))
+            hops[n++] = matrix_at(nodes, row, c)->v[CELL_MEDIAN] - near;
+    return n;
+}
+
+// Ranks on different nodes have different nearest ones, so a median over ranks is not that of a
+// column.
+static int hierarchy_find_nodes(struct hierarchy *out, const struct matrix *nodes, int row,
+                                struct err *err)
+{
+    int rows = nodes ? nodes->row.n : 0, n = 0;
+    size_t cells = nodes ? (size_t)rows * (size_t)nodes->col.n : 0;
+    CLEANUP_MEM double *hops = calloc(cells + 1, sizeof *hops);
+    struct rank_values near CLEANUP(rank_values_fini) = {0};
+    if (!hops)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the nodes");
-    for (int i = 1; i < nodes->n; i++)
-        home = nodes->y[i] < nodes->y[home] ? i : home;
-    if (nodes->n)
-        out->memory_ns = nodes->y[home];
-    for (int i = 0; i < nodes->n; i++)
-        if (i != home && isfinite(nodes->y[i]))
-            others[n++] = nodes->y[i] - out->memory_ns;
-    out->hop_ns = middle_of(others, n);
+    if (rank_values_init(&near, rows, err) < 0)
+        return -1;
+    for (int r = 0; r < rows; r++) {
+        int home = row < 0 || r == row ? nearest_node(nodes, r) : -1;
+        if (home < 0)
+            continue;
+        rank_values_add(&near, matrix_at(nodes, r, home));
+        n = add_hops(nodes, r, home, hops, n);
+    }
+    out->memory_ns = rank_values_middle(&near, &out->memory_ends);
+    out->hop_ns = middle_of(hops, n);
     return 0;
 }
 
@@ -149,6 +234,7 @@ static void hierarchy_find_strides(struct hierarchy *out, const struct line *str
     for (int i = 0; i < out->n_strides; i++) {
         out->strides[i].bytes = strides->x[i];
         out->strides[i].ns = strides->y[i];
+        out->strides[i].ends = strides->ends[i];
         out->strides[i].gain = out->memory_ns / strides->y[i];
     }
 }
@@ -180,15 +266,13 @@ static void hierarchy_find_largest(struct hierarchy *out, const struct line *cur
 static int hierarchy_fill_from(struct hierarchy *out, const struct line *l, struct err *err)
 {
     out->usual_share = NAN;
-    out->cycle_ns = l[CYCLE].n ? l[CYCLE].y[0] : NAN;
+    out->cycle_ns = first_cell_of(&l[CYCLE], &out->cycle_ends);
     hierarchy_find_misses(out, &l[PARALLEL]);
     hierarchy_find_largest(out, &l[CURVE]);
     if (hierarchy_find_levels(out, &l[CURVE], err) < 0 ||
         hierarchy_find_reach(&out->base, &l[BASE_PAGES], &l[PACKED], err) < 0 ||
-        hierarchy_find_reach(&out->huge, &l[HUGE_PAGES], &l[PACKED], err) < 0 ||
-        hierarchy_find_nodes(out, &l[NODES], err) < 0)
+        hierarchy_find_reach(&out->huge, &l[HUGE_PAGES], &l[PACKED], err) < 0)
         return -1;
-    hierarchy_find_strides(out, &l[STRIDE]);
     return 0;
 }
 
@@ -201,6 +285,10 @@ int hierarchy_find(struct hierarchy *out, const struct matrix *list, int n, int 
     for (int i = 0; outcome == 0 && i < LINES; i++)
         outcome = line_of(&l[i], list, n, names[i], row, err);
     outcome = outcome == 0 ? hierarchy_fill_from(out, l, err) : outcome;
+    if (outcome == 0)
+        outcome = hierarchy_find_nodes(out, hierarchy_matrix(list, n, "nodes"), row, err);
+    if (outcome == 0)
+        hierarchy_find_strides(out, &l[STRIDE]); // beside memory
     for (int i = 0; i < LINES; i++)
         line_fini(&l[i]);
     return outcome;

@@ -16,22 +16,30 @@ struct reach {
     double miss_ns[2]; // what a load takes more that misses it; of the last level this is a walk
 };
 
+// Of the interval of a value, in its unit: medians over the ranks, as the value is. NaN: a rank has
+// none.
+struct hierarchy_ends {
+    double lo, hi;
+};
+
 struct hierarchy {
     double cycle_ns;      // of the core; NaN: not known, as all numbers here
     struct levels levels; // caches, and memory as the last
     int64_t rise_bytes;   // from here on memory takes more, by too little for a level; 0: nowhere
     double rise_ns;       // so much
     struct reach base, huge; // base pages; huge pages
-    double memory_ns;        // on the node where it is fastest, beyond the caches
-    double hop_ns;           // what memory of another node takes more; median of the others
+    double memory_ns;        // on the node where it is fastest for a rank, beyond the caches
+    double hop_ns;           // what memory of another node takes more; median over those and ranks
     double misses;           // loads of memory that a core has under way at once
     int misses_chains;       // so many chains are enough for 95 % of that
     double access_ns;        // of memory, with as many under way
     int n_strides;
     struct {
         int64_t bytes;
-        double ns, gain; // of a load; random order takes so many times as long
+        double ns, gain;            // of a load; random order takes so many times as long
+        struct hierarchy_ends ends; // of ns
     } strides[HIERARCHY_STRIDES_MAX];
+    struct hierarchy_ends cycle_ends, memory_ends, access_ends;
     int64_t largest_bytes; // working set
     double largest_ns;     // there: median of the last octave
     double usual_share;    // of that, at the usual working set

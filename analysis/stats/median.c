@@ -21,6 +21,14 @@ double middle_of(double *v, int n)
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
+double middle_if_known(double *v, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!isfinite(v[i]))
+            return NAN;
+    return middle_of(v, n);
+}
+
 static void swap_values(double *a, double *b)
 {
     double was = *a;

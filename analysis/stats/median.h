@@ -6,8 +6,9 @@
 #include "model/matrix.h"
 #include "model/record.h"
 
-double middle_of(double *v, int n); // sorts v; NaN if n is 0
-// The same in a time that grows with n only; v comes into another order.
+double middle_of(double *v, int n);       // sorts v; NaN if n is 0
+double middle_if_known(double *v, int n); // NaN if one of them is, too: ends of intervals
+// middle_of() in a time that grows with n only; v comes into another order.
 double middle_select(double *v, int n);
 int axis_index(const struct axis *a, int64_t value); // -1: none
 // Memory node of a rank, else its CPU's node; -1 if not known. Of many ranks:

@@ -239,7 +239,7 @@ static void caches(const struct source *s, const char *arg, char *out, size_t ro
     size_t used = 0;
     (void)arg;
     snprintf(out, room, "unknown");
-    for (int level = 1; level <= 5; level++) {
+    for (int level = 1; level <= TOPOLOGY_LEVELS_MAX; level++) {
         int n = 0;
         const struct topo_cache *last = NULL;
         for (int i = 0; i < t->n_caches; i++)

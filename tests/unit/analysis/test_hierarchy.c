@@ -53,6 +53,49 @@ static void check_cache(const struct hierarchy *h)
     CHECK(hierarchy_beyond_bytes(&rounded, 1 << 20) == 64 << 20, "64 MiB are 64");
 }
 
+// Three ranks on two nodes: the nearest memory of the third is on the other node. One node was not
+// measured from the first rank.
+static void check_nodes(struct matrix *m, int n)
+{
+    enum { NODES = 7 };
+    static const double truth[3][2] = {{NAN, 100}, {90, 150}, {180, 110}};
+    double was[3][2];
+    struct hierarchy h;
+    struct err err = {0};
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 2; c++) {
+            struct cell *cell = matrix_at(&m[NODES], r, c);
+            was[r][c] = cell->v[CELL_MEDIAN];
+            cell->v[CELL_MEDIAN] = truth[r][c];
+            cell->v[CELL_LO] = truth[r][c] - 1;
+            cell->v[CELL_HI] = truth[r][c] + 2;
+        }
+    CHECK_STR(m[NODES].name, "nodes", "the matrix of nodes");
+    CHECK(hierarchy_find(&h, m, n, -1, &err) == 0 && h.memory_ns == 100 && h.hop_ns == 65,
+          "each rank has its nearest node: memory %.0f ns, a hop %.0f", h.memory_ns, h.hop_ns);
+    CHECK(h.memory_ends.lo == 99 && h.memory_ends.hi == 102 && about(h.strides[6].gain, 2.08, 0.01),
+          "its interval, and the gain of a stride");
+    CHECK(hierarchy_find(&h, m, n, 0, &err) == 0 && h.memory_ns == 100 && isnan(h.hop_ns),
+          "of a rank that was measured on one node");
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 2; c++)
+            matrix_at(&m[NODES], r, c)->v[CELL_MEDIAN] = was[r][c];
+}
+
+// Without one chain alone it is not known how many loads are under way, but how long each takes.
+static void check_parallel(struct matrix *m, int n)
+{
+    enum { PARALLEL = 4 };
+    struct hierarchy h;
+    struct err err = {0};
+    double was = matrix_at(&m[PARALLEL], 0, 0)->v[CELL_MEDIAN];
+    CHECK_STR(m[PARALLEL].name, "parallel", "the matrix of chains");
+    matrix_at(&m[PARALLEL], 0, 0)->v[CELL_MEDIAN] = NAN;
+    CHECK(hierarchy_find(&h, m, n, 0, &err) == 0 && isnan(h.misses) && about(h.access_ns, 8, 0.001),
+          "a load takes %.1f ns", h.access_ns);
+    matrix_at(&m[PARALLEL], 0, 0)->v[CELL_MEDIAN] = was;
+}
+
 int main(void)
 {
     struct matrix m[HIERARCHY_PARTS] = {0};
@@ -66,6 +109,9 @@ int main(void)
     check_levels(&h);
     check_reach(&h);
     check_cache(&h);
+    CHECK(about(h.access_ends.lo, 0.99 * 8, 0.001) && about(h.cycle_ends.hi, 0.2525, 0.001) &&
+              about(h.strides[6].ends.lo, 0.99 * 48, 0.001),
+          "ends of intervals");
     CHECK(about(h.misses, 12, 0.001) && h.misses_chains == 12 && about(h.access_ns, 8, 0.001),
           "%.1f loads at once, %.2f ns each, by %d chains", h.misses, h.access_ns, h.misses_chains);
     CHECK(h.memory_ns == 96 && h.hop_ns == 63, "memory %.0f ns, a hop %.0f", h.memory_ns, h.hop_ns);
@@ -76,6 +122,8 @@ int main(void)
           "128 MiB reaches %.0f %% of the plateau", 100 * h.usual_share);
     CHECK(h.enough_bytes > 128 << 20 && h.enough_bytes < 512 << 20, "more is needed: %d MiB",
           (int)(h.enough_bytes >> 20));
+    check_nodes(m, n);
+    check_parallel(m, n);
     CHECK(hierarchy_find(&h, m, n, 1, &err) == 0 && h.levels.n == 4 && isnan(h.usual_share),
           "of one rank, without a size to compare");
     for (int c = 0; c < m[0].col.n; c++)

@@ -465,6 +465,12 @@ static void test_hierarchy(void)
               value(got, "hierarchy.tlb.huge.l1.entries") > 28 &&
               fabs(value(got, "hierarchy.tlb.base.l1.miss_ns") - 2) < 0.1,
           "translations");
+    CHECK_STR(m[n - 1].name, "nodes", "the second rank is near the second node");
+    for (int c = 0; c < 2; c++)
+        *matrix_at(&m[n - 1], 1, c) = *matrix_at(&m[n - 1], 0, 1 - c);
+    got = run(&s, m, n, false);
+    CHECK(near(value(got, "hierarchy.memory_ns"), 96) && near(value(got, "hierarchy.hop_ns"), 63),
+          "memory of each rank's nearest node, not the mean of near and far");
     for (int i = 0; i < n; i++)
         matrix_fini(&m[i]);
 }
