@@ -1011,8 +1011,9 @@ static int shapes_loaded(const struct spec *s, struct shape *list)
 
 // Classic has a list of indices as large as the working set.
 static int bytes_latency(const struct spec *s, const struct rank_cache *caches, int ranks,
-                         uint64_t *bytes, struct err *err)
+                         const struct page_sizes *pages, uint64_t *bytes, struct err *err)
 {
+    (void)pages;
     (void)err;
     *bytes = spec_bytes_per_rank(s, spec_auto_bytes_of(caches, ranks));
     *bytes *= s->method == METHOD_CLASSIC ? 2 : 1;
@@ -1021,8 +1022,9 @@ static int bytes_latency(const struct spec *s, const struct rank_cache *caches, 
 
 // Those of the largest team: the teams work one after the other.
 static int bytes_bandwidth(const struct spec *s, const struct rank_cache *caches, int ranks,
-                           uint64_t *bytes, struct err *err)
+                           const struct page_sizes *pages, uint64_t *bytes, struct err *err)
 {
+    (void)pages;
     CLEANUP_MEM struct stream_team *teams = calloc((size_t)ranks + 1, sizeof *teams);
     if (!teams)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", ranks);
@@ -1038,8 +1040,9 @@ static int bytes_bandwidth(const struct spec *s, const struct rank_cache *caches
 
 // Whole huge pages.
 static int bytes_pagefault(const struct spec *s, const struct rank_cache *caches, int ranks,
-                           uint64_t *bytes, struct err *err)
+                           const struct page_sizes *pages, uint64_t *bytes, struct err *err)
 {
+    (void)pages;
     uint64_t huge = 2 << 20;
     (void)err;
     *bytes = spec_bytes_per_rank(s, spec_auto_bytes_of(caches, ranks));
@@ -1049,17 +1052,19 @@ static int bytes_pagefault(const struct spec *s, const struct rank_cache *caches
 
 // The curve's memory and a quarter as much, which is of base pages.
 static int bytes_hierarchy(const struct spec *s, const struct rank_cache *caches, int ranks,
-                           uint64_t *bytes, struct err *err)
+                           const struct page_sizes *pages, uint64_t *bytes, struct err *err)
 {
     (void)err;
-    *bytes = spec_bytes_per_rank(s, 4 * spec_auto_bytes_of(caches, ranks));
-    *bytes += *bytes / 4;
+    *bytes = spec_page_round(PAGES_THP, pages,
+                             spec_bytes_per_rank(s, 4 * spec_auto_bytes_of(caches, ranks)));
+    *bytes += spec_page_round(PAGES_4K, pages, *bytes / 4);
     return 0;
 }
 
 static int bytes_scan(const struct spec *s, const struct rank_cache *caches, int ranks,
-                      uint64_t *bytes, struct err *err)
+                      const struct page_sizes *pages, uint64_t *bytes, struct err *err)
 {
+    (void)pages;
     (void)s;
     (void)err;
     *bytes = scan_memory_bytes(caches, ranks);
@@ -1068,8 +1073,9 @@ static int bytes_scan(const struct spec *s, const struct rank_cache *caches, int
 
 // Sent and received.
 static int bytes_pingpong(const struct spec *s, const struct rank_cache *caches, int ranks,
-                          uint64_t *bytes, struct err *err)
+                          const struct page_sizes *pages, uint64_t *bytes, struct err *err)
 {
+    (void)pages;
     (void)caches;
     (void)ranks;
     (void)err;
@@ -1250,6 +1256,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .shapes = shapes_hierarchy,
             .up_to_size = true,
             .bytes = bytes_hierarchy,
+            .whole_pages = true,
         },
     [BENCHMARK_SCAN] =
         {

@@ -540,13 +540,16 @@ static double hierarchy_part_s(const struct spec *s, const struct workload *w,
 // own node, and nodes.
 static double estimate_hierarchy(const struct spec *s, const struct workload *w)
 {
-    enum { BASE_PAGE = 4096, HUGE_PAGE = 2 << 20, OTHERS = 3 };
+    enum { OTHERS = 3 };
     struct hierarchy_columns c;
     struct workload at_home = *w; // borrows
     at_home.far = w->home_far;
     double usual = (double)spec_auto_bytes_of(w->caches, w->ranks), line = (double)w->line;
-    double bytes = (double)spec_bytes_per_rank(s, (uint64_t)(4 * usual));
-    hierarchy_columns_make(&c, (uint64_t)bytes, w->line, BASE_PAGE, HUGE_PAGE);
+    uint64_t arena =
+        spec_page_round(PAGES_THP, &w->pages, spec_bytes_per_rank(s, (uint64_t)(4 * usual)));
+    double bytes = (double)arena;
+    hierarchy_columns_make(&c, arena, w->line, w->pages.base,
+                           spec_page_bytes(PAGES_THP, &w->pages, arena));
     usual = fmin(usual, bytes);
     double links = usual / line, sample = samples_s(s, 0);
     double stride = sample + OTHERS * build_s(usual, 1, w->home_far) +

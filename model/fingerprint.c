@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
+
 void facts_add(struct facts *f, const char *name, const char *fmt, ...)
 {
     if (f->n == FACTS_MAX)
@@ -66,6 +68,16 @@ void facts_write_json(const struct facts *f, struct jsonw *w, const char *key)
         jsonw_text(w, f->list[i].name, f->list[i].value);
     jsonw_end(w);
     jsonw_end(w);
+}
+
+uint64_t fingerprint_base_page(const struct fingerprint *f)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < f->config.n; i++)
+        if (strcmp(f->config.list[i].name, "page_size") == 0 &&
+            str_to_bytes(f->config.list[i].value, 1, &bytes))
+            return bytes;
+    return 0;
 }
 
 void fingerprint_write_json(const struct fingerprint *f, struct jsonw *w, const char *key)

@@ -36,4 +36,6 @@ void text_hash(const char *text, char hash[static 65]); // SHA-256, lower-case h
 void facts_write_json(const struct facts *f, struct jsonw *w, const char *key);
 // What facts_write_json wrote. Names stay in `object`, which must outlive them. ERR_INVALID.
 int facts_from_json(struct facts *f, const struct json *object, struct err *err);
+// The kernel's base page in bytes; 0: not among the facts.
+uint64_t fingerprint_base_page(const struct fingerprint *f);
 void fingerprint_write_json(const struct fingerprint *f, struct jsonw *w, const char *key);

@@ -168,6 +168,7 @@ struct spec {
 };
 
 struct shape;
+struct page_sizes;
 
 struct preset {
     const char *name, *value; // of a parameter
@@ -199,8 +200,9 @@ struct benchmark {
     int (*shapes)(const struct spec *s, struct shape *list);
     bool up_to_size; // its working sets are a series up to the size, not the sizes of the spec
     // What its plan has to know. Bytes that a rank has at once on a node; NULL: the size.
-    int (*bytes)(const struct spec *s, const struct rank_cache *caches, int ranks, uint64_t *bytes,
-                 struct err *err);
+    int (*bytes)(const struct spec *s, const struct rank_cache *caches, int ranks,
+                 const struct page_sizes *pages, uint64_t *bytes, struct err *err);
+    bool whole_pages; // those bytes are of whole pages already
     enum bytes_of bytes_of;
     bool no_policy;      // pages belong to the node that touches them first
     bool needs_mpi;      // it measures MPI itself

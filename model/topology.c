@@ -87,6 +87,11 @@ int64_t topology_cache_bytes(const struct topology *t, int level)
     return least;
 }
 
+const struct page_sizes *topology_pages(const struct topology *t)
+{
+    return t->pages.base ? &t->pages : &page_sizes_usual;
+}
+
 int64_t topology_llc_bytes(const struct topology *t)
 {
     int level = llc_level(t);

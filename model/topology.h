@@ -123,7 +123,9 @@ const struct topo_node *topology_node(const struct topology *t, int os); // NULL
 bool topology_node_is_special(const struct topo_node *n);
 int topology_node_index(const struct topology *t, int os); // -1: none
 int64_t topology_cache_bytes(const struct topology *t,
-                             int level);              // the smallest of that level; 0: none
+                             int level); // the smallest of that level; 0: none
+// Those that are usual where the machine's are not known.
+const struct page_sizes *topology_pages(const struct topology *t);
 int64_t topology_llc_bytes(const struct topology *t); // of one last-level cache; 0 unknown
 
 // What two CPUs share, the nearest first.

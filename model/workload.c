@@ -229,6 +229,7 @@ int workload_make(struct workload *w, const struct spec *s, const struct plan *p
         .far = mean_far(p, t),
         .home_far = home_far(p, t),
         .line = t->line_bytes > 0 ? (uint64_t)t->line_bytes : LINE_USUAL,
+        .pages = *topology_pages(t),
         .processes = p->processes,
     };
     if (!made.caches || count_places(&made, p, t, err) < 0 || workload_teams(&made, s, err) < 0)

@@ -24,6 +24,7 @@ struct workload {
     struct found_speed past;           // how long the same took, beside its estimate by these
     double past_s;                     // that estimate
     uint64_t llc, line;                // bytes: the largest last-level cache of a rank, a line
+    struct page_sizes pages;           // of the kernel
     struct rank_cache *caches;         // [ranks]; owned
     int n_teams;                       // of the benchmark bandwidth; others: 0
     struct stream_team *teams;         // owned

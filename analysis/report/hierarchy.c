@@ -44,14 +44,21 @@ static int listed_level(const struct topology *t, int64_t bytes)
     return 0;
 }
 
-static struct level_name name_of(const struct hierarchy *h, const struct topology *t, int k)
+// 0: not known.
+static uint64_t base_page_of(const struct report_source *run)
 {
+    return run->base_page || !run->machine ? run->base_page : fingerprint_base_page(run->machine);
+}
+
+static struct level_name name_of(const struct hierarchy *h, const struct report_source *run, int k)
+{
+    const struct topology *t = run->topology;
     struct level_name name = {0};
     int64_t bytes = h->levels.list[k].bytes;
     int level = listed_level(t, bytes);
     name.listed = level ? topology_cache_bytes(t, level) : 0;
     bool sure = name.listed && (double)bytes * HIERARCHY_SAME >= (double)name.listed;
-    name.pages = !sure && hierarchy_is_reach(h, bytes);
+    name.pages = !sure && hierarchy_is_reach(h, bytes, base_page_of(run));
     if (!bytes)
         snprintf(name.text, sizeof name.text, "memory");
     else if (name.pages)
@@ -65,12 +72,13 @@ static struct level_name name_of(const struct hierarchy *h, const struct topolog
 
 // --- A line per rank ---------------------------------------------------------------------------
 
-static void line_of_levels(const struct hierarchy *h, const struct topology *t, struct buf *out)
+static void line_of_levels(const struct hierarchy *h, const struct report_source *run,
+                           struct buf *out)
 {
     bool cycles = h->cycle_ns > 0;
     for (int k = 0; k < h->levels.n; k++) {
         const struct level *l = &h->levels.list[k];
-        struct level_name name = name_of(h, t, k);
+        struct level_name name = name_of(h, run, k);
         if (!l->bytes || name.pages)
             continue;
         buf_fmt(out, "%s%s %.*f%s", k ? ", " : "", name.text, !cycles,
@@ -101,7 +109,7 @@ static int hierarchy_write_line(const struct report_source *run, int row, struct
     struct hierarchy h;
     if (hierarchy_find(&h, run->matrices, run->n, row, err) < 0)
         return -1;
-    line_of_levels(&h, run->topology, out);
+    line_of_levels(&h, run, out);
     line_of_rest(&h, out);
     if (h.cycle_ns > 0)
         buf_fmt(out, " (%.2f GHz)", 1 / h.cycle_ns);
@@ -124,11 +132,11 @@ int hierarchy_write_lines(const struct report_source *run, struct buf *out, stru
 
 // --- What it means -----------------------------------------------------------------------------
 
-static void report_level(struct report_out *o, const struct hierarchy *h, const struct topology *t,
-                         int k)
+static void report_level(struct report_out *o, const struct hierarchy *h,
+                         const struct report_source *run, int k)
 {
     const struct level *l = &h->levels.list[k];
-    struct level_name name = name_of(h, t, k);
+    struct level_name name = name_of(h, run, k);
     char size[24], listed[24], rise[24], cycles[32] = "";
     hierarchy_size_text(h->rise_bytes, rise, sizeof rise);
     hierarchy_size_text(l->bytes, size, sizeof size);
@@ -157,7 +165,7 @@ static void report_level(struct report_out *o, const struct hierarchy *h, const 
                    "The step at %s is where translations of base pages run out, not a cache: up to "
                    "there %.2f ns%s.",
                    size, l->ns, cycles);
-    else if (t && !name.listed)
+    else if (run->topology && !name.listed)
         report_say(o,
                    "Up to %s a load takes %.2f ns%s. The kernel lists no such cache: it may be a "
                    "system-level or memory-side cache.",
@@ -268,7 +276,7 @@ static const struct rank_info *without_huge_pages(const struct report_source *ru
 static int64_t usual_bytes(const struct report_source *run, const struct hierarchy *h, bool poor)
 {
     int64_t llc = run->topology ? topology_llc_bytes(run->topology) : 0;
-    int64_t beyond = llc > 0 && !poor ? hierarchy_beyond_bytes(h, llc) : 0;
+    int64_t beyond = llc > 0 && !poor ? hierarchy_beyond_bytes(h, llc, base_page_of(run)) : 0;
     return llc > 0 ? (int64_t)spec_auto_bytes((uint64_t)(beyond ? beyond : llc)) : 0;
 }
 
@@ -313,7 +321,7 @@ int section_hierarchy(struct report_out *o, const struct report_source *run,
     if (report_ranks(o, run, err) < 0)
         return -1;
     for (int k = 0; k < h.levels.n; k++)
-        report_level(o, &h, run->topology, k);
+        report_level(o, &h, run, k);
     report_reach(o, &h.base, "base");
     if (poor)
         report_no_huge(o, poor);

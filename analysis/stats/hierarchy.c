@@ -9,6 +9,7 @@
 
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 static const double ENOUGH = 0.95;
 static const double MEMORY_FACTOR = 1.35; // beyond a cache memory takes more; page walks take less
@@ -306,30 +307,30 @@ int hierarchy_find_usual(struct hierarchy *h, const struct matrix *list, int n, 
 
 // --- The last cache ----------------------------------------------------------------------------
 
-bool hierarchy_is_reach(const struct hierarchy *h, int64_t bytes)
+bool hierarchy_is_reach(const struct hierarchy *h, int64_t bytes, uint64_t base_page)
 {
-    enum { BASE_PAGE = 4096 };
+    double page = (double)(base_page ? base_page : page_sizes_usual.base);
     for (int i = 0; i < h->base.n; i++) {
-        double over = (double)bytes / ((double)h->base.pages[i] * BASE_PAGE);
+        double over = (double)bytes / ((double)h->base.pages[i] * page);
         if (over < HIERARCHY_SAME && over > 1 / HIERARCHY_SAME)
             return true;
     }
     return false;
 }
 
-int64_t hierarchy_cache_bytes(const struct hierarchy *h, int64_t listed)
+int64_t hierarchy_cache_bytes(const struct hierarchy *h, int64_t listed, uint64_t base_page)
 {
     enum { BEYOND = 4 };
     int64_t most = 0;
     for (int k = 0; k < h->levels.n; k++)
-        if (!hierarchy_is_reach(h, h->levels.list[k].bytes))
+        if (!hierarchy_is_reach(h, h->levels.list[k].bytes, base_page))
             most = h->levels.list[k].bytes > most ? h->levels.list[k].bytes : most;
     return h->largest_bytes >= BEYOND * most && h->largest_bytes >= BEYOND * listed ? most : 0;
 }
 
-int64_t hierarchy_beyond_bytes(const struct hierarchy *h, int64_t listed)
+int64_t hierarchy_beyond_bytes(const struct hierarchy *h, int64_t listed, uint64_t base_page)
 {
-    int64_t bytes = hierarchy_cache_bytes(h, listed), up = 1 << 20;
+    int64_t bytes = hierarchy_cache_bytes(h, listed, base_page), up = 1 << 20;
     if (!bytes || (double)bytes <= HIERARCHY_SAME * (double)listed)
         return 0;
     while (up < bytes)

@@ -56,11 +56,12 @@ int hierarchy_find(struct hierarchy *out, const struct matrix *list, int n, int 
 // Sets usual_share, of the working set that other benchmarks take.
 int hierarchy_find_usual(struct hierarchy *h, const struct matrix *list, int n, int row,
                          int64_t usual, struct err *err);
-// Whether the step of the curve at so many bytes is where translations of base pages run out.
-bool hierarchy_is_reach(const struct hierarchy *h, int64_t bytes);
+// Whether the step of the curve at so many bytes is where translations of base pages run out. They
+// have `base_page` bytes; 0: not known, the usual.
+bool hierarchy_is_reach(const struct hierarchy *h, int64_t bytes, uint64_t base_page);
 // The largest cache of the curve: its capacity in bytes. 0: none, or the curve is shorter than four
 // times it or four times `listed`, the last-level cache of the kernel's list.
-int64_t hierarchy_cache_bytes(const struct hierarchy *h, int64_t listed);
+int64_t hierarchy_cache_bytes(const struct hierarchy *h, int64_t listed, uint64_t base_page);
 // What stands for that cache where the kernel does not list it: rounded up to 2^n or 1.5 * 2^n, so
 // that another run gives the same. 0: it lists one that is about as large.
-int64_t hierarchy_beyond_bytes(const struct hierarchy *h, int64_t listed);
+int64_t hierarchy_beyond_bytes(const struct hierarchy *h, int64_t listed, uint64_t base_page);

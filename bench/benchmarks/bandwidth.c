@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/str.h"
 #include "bench/benchmarks/bandwidth_cell.h"
 #include "bench/benchmarks/table.h"
@@ -140,8 +141,10 @@ static int bandwidth_begin(struct band *b, struct err *err)
     int ranks = session_ranks(s), n = 0;
     uint64_t bytes = 0;
     CLEANUP_MEM struct demand *d = calloc((size_t)(ranks + SPEC_TARGETS_MAX), sizeof *d);
-    int outcome = d ? benchmarks[s->spec->benchmark].bytes(s->spec, b->caches, ranks, &bytes, err)
-                    : err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
+    const struct page_sizes sizes = memory_page_sizes("");
+    int outcome =
+        d ? benchmarks[BENCHMARK_BANDWIDTH].bytes(s->spec, b->caches, ranks, &sizes, &bytes, err)
+          : err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
     bool targets = spec_has_targets(s->spec);
     int last_in_turn = s->n_targets - stream_at_once(s->spec, b->n_rows, s->n_targets);
     for (int t = 0; d && targets && t < s->n_targets; t++)

@@ -9,6 +9,7 @@
 
 #include "analysis/report/hierarchy.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/param.h"
 #include "bench/memory/placement.h"
 #include "formats/result_print.h"
@@ -48,7 +49,8 @@ static int as_table(const struct emit *e, struct buf *out, struct err *err)
                                          .matrices = e->matrix,
                                          .n = e->n_matrices,
                                          .ranks = e->rank,
-                                         .n_ranks = e->ranks};
+                                         .n_ranks = e->ranks,
+                                         .base_page = memory_page_sizes("").base};
     if (hierarchy_write_lines(&source, out, err) < 0)
         return -1;
     buf_str(out, out->len ? "\n" : "");

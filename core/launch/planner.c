@@ -759,18 +759,18 @@ static int count_bytes(struct plan *p, const struct spec *s, const struct topolo
                        struct err *err)
 {
     const struct benchmark *b = &benchmarks[s->benchmark];
-    const struct page_sizes *sizes = t->pages.base ? &t->pages : &page_sizes_usual;
+    const struct page_sizes *sizes = topology_pages(t);
     uint64_t ranks = (uint64_t)p->n_ranks;
     CLEANUP_MEM struct rank_cache *caches = workload_caches(p, t, err);
     if (!caches)
         return -1;
     uint64_t usual = spec_auto_bytes_of(caches, p->n_ranks), one = spec_bytes_per_rank(s, usual);
-    if (b->bytes && b->bytes(s, caches, p->n_ranks, &one, err) < 0)
+    if (b->bytes && b->bytes(s, caches, p->n_ranks, sizes, &one, err) < 0)
         return -1;
     if (spec_pages_reserved((enum pages)s->pages))
         p->reserved_page_bytes = (int64_t)spec_page_bytes((enum pages)s->pages, sizes, one);
     if (b->bytes_of != BYTES_OF_ALL)
-        one = spec_page_round((enum pages)s->pages, sizes, one);
+        one = b->whole_pages ? one : spec_page_round((enum pages)s->pages, sizes, one);
     else if (p->reserved_page_bytes)
         one = planner_round_shared(p, s, (uint64_t)p->reserved_page_bytes, one);
     p->bytes_per_loader = planner_loader_bytes(p, s, t, sizes, one, usual);

@@ -4,6 +4,7 @@
 
 #include "analysis/stats/hierarchy.h"
 #include "base/cleanup.h"
+#include "core/results/machine_then.h"
 #include "core/results/stored_run.h"
 #include "core/store/history.h"
 
@@ -21,13 +22,16 @@ static int found_memory_read(struct found_memory *out, struct store *s, int64_t 
                              struct err *err)
 {
     struct stored_run r CLEANUP(stored_run_fini) = {0};
+    struct machine_then then CLEANUP(machine_then_fini) = {0};
     struct hierarchy h;
-    if (stored_run_load(s, id, &r, err) < 0 || hierarchy_find(&h, r.list, r.n, -1, err) < 0)
+    if (stored_run_load(s, id, &r, err) < 0 || machine_then_load(s, &r.run, &then, err) < 0 ||
+        hierarchy_find(&h, r.list, r.n, -1, err) < 0)
         return -1;
     bool usable = found_memory_usable(&r);
+    uint64_t page = then.fingerprint ? fingerprint_base_page(then.fingerprint) : 0;
     *out = (struct found_memory){.run = id,
-                                 .found = usable ? hierarchy_cache_bytes(&h, listed) : 0,
-                                 .bytes = usable ? hierarchy_beyond_bytes(&h, listed) : 0};
+                                 .found = usable ? hierarchy_cache_bytes(&h, listed, page) : 0,
+                                 .bytes = usable ? hierarchy_beyond_bytes(&h, listed, page) : 0};
     return 0;
 }
 

@@ -36,21 +36,27 @@ static void check_reach(const struct hierarchy *h)
 // last-level cache is of the system), and more than the curve can tell.
 static void check_cache(const struct hierarchy *h)
 {
-    CHECK(about((double)hierarchy_cache_bytes(h, 32 << 20), 32 << 20, 0.19) &&
-              hierarchy_beyond_bytes(h, 32 << 20) == 0 && hierarchy_beyond_bytes(h, 28 << 20) == 0,
-          "the cache that is listed: %d MiB", (int)(hierarchy_cache_bytes(h, 32 << 20) >> 20));
-    int64_t beyond = hierarchy_beyond_bytes(h, 1 << 20);
+    CHECK(about((double)hierarchy_cache_bytes(h, 32 << 20, 0), 32 << 20, 0.19) &&
+              hierarchy_beyond_bytes(h, 32 << 20, 0) == 0 &&
+              hierarchy_beyond_bytes(h, 28 << 20, 0) == 0,
+          "the cache that is listed: %d MiB", (int)(hierarchy_cache_bytes(h, 32 << 20, 0) >> 20));
+    int64_t beyond = hierarchy_beyond_bytes(h, 1 << 20, 0);
     CHECK(beyond == 32 << 20 || beyond == 48 << 20, "one that is not: %d MiB", (int)(beyond >> 20));
-    CHECK(hierarchy_cache_bytes(h, 256 << 20) == 0, "the curve ends below four caches");
-    CHECK(hierarchy_is_reach(h, 1536 * 4096) && !hierarchy_is_reach(h, 32 << 20),
-          "where translations run out there is no cache");
+    CHECK(hierarchy_cache_bytes(h, 256 << 20, 0) == 0, "the curve ends below four caches");
+    CHECK(hierarchy_is_reach(h, 1536 * 4096, 0) && !hierarchy_is_reach(h, 32 << 20, 0) &&
+              hierarchy_is_reach(h, 1536 << 14, 16384) &&
+              !hierarchy_is_reach(h, 1536 * 4096, 16384) &&
+              hierarchy_is_reach(h, 1536 << 16, 65536),
+          "where translations run out there is no cache, whatever the page");
+    CHECK(hierarchy_cache_bytes(h, 1 << 20, 16384) < 2 << 20,
+          "with pages of 16 KiB the step at 32 MiB may be that of 1,536 translations");
     struct hierarchy rounded = {.largest_bytes = (int64_t)1 << 40,
                                 .levels = {.n = 2, .list = {{5, 33 << 20}, {90, 0}}}};
-    CHECK(hierarchy_beyond_bytes(&rounded, 1 << 20) == 48 << 20, "33 MiB are 48");
+    CHECK(hierarchy_beyond_bytes(&rounded, 1 << 20, 0) == 48 << 20, "33 MiB are 48");
     rounded.levels.list[0].bytes = 49 << 20;
-    CHECK(hierarchy_beyond_bytes(&rounded, 1 << 20) == 64 << 20, "49 MiB are 64");
+    CHECK(hierarchy_beyond_bytes(&rounded, 1 << 20, 0) == 64 << 20, "49 MiB are 64");
     rounded.levels.list[0].bytes = 64 << 20;
-    CHECK(hierarchy_beyond_bytes(&rounded, 1 << 20) == 64 << 20, "64 MiB are 64");
+    CHECK(hierarchy_beyond_bytes(&rounded, 1 << 20, 0) == 64 << 20, "64 MiB are 64");
 }
 
 // Three ranks on two nodes: the nearest memory of the third is on the other node. One node was not

@@ -447,6 +447,24 @@ static void test_hierarchy(void)
     CHECK(strstr(buf_text(&md), "The kernel lists no such cache"),
           "a cache that the kernel does not list");
     report_free(r);
+    t.n_caches = 1;
+    r = report_new(&s, NULL, NULL);
+    buf_reset(&md);
+    report_write_markdown(r, &md);
+    CHECK(strstr(buf_text(&md), "Up to 1.0 MiB a load takes"),
+          "1 MiB is no reach of 64 base pages");
+    report_free(r);
+    struct fingerprint facts = {0};
+    facts_add(&facts.config, "page_size", "16K");
+    s.machine = &facts;
+    r = report_new(&s, NULL, NULL);
+    buf_reset(&md);
+    report_write_markdown(r, &md);
+    CHECK(strstr(buf_text(&md), "The step at 1.0 MiB is where translations of base pages run out"),
+          "but it is of pages of 16 KiB");
+    report_free(r);
+    s.machine = NULL;
+    t.n_caches = 2;
     const struct rank_info poor = {.rank = 1, .huge_share = 0.25};
     s.ranks = &poor;
     s.n_ranks = 1;

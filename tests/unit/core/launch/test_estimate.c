@@ -59,6 +59,21 @@ static void every_benchmark(const struct topology *t, const struct topology *lar
     }
 }
 
+// Fewer pages fit the same memory, so there are fewer numbers of pages to measure.
+static void large_pages(void)
+{
+    static const char request[] = "{\"benchmark\":\"hierarchy\",\"size\":\"512M\"}";
+    struct topology t CLEANUP(topology_fini) = synthetic(two_nodes);
+    t.pages = (struct page_sizes){4096, 2 << 20, 2 << 20};
+    double usual = seconds(&t, request);
+    t.pages = (struct page_sizes){65536, 512 << 20, 512 << 20};
+    double large = seconds(&t, request);
+    CHECK(large < 0.85 * usual, "hierarchy with pages of 64 KiB and 512 MiB: %.1f s, not %.1f",
+          large, usual);
+    t.pages = (struct page_sizes){0};
+    CHECK(seconds(&t, request) == usual, "pages that are not known are the usual ones");
+}
+
 // Every benchmark fits a budget between its least and its usual time, by effort and fewer pairs
 // alone.
 static void budgets(const struct topology *t)
@@ -480,6 +495,7 @@ static void many_nodes(void)
 int main(void)
 {
     many_nodes();
+    large_pages();
     struct topology t CLEANUP(topology_fini) = synthetic(two_nodes);
     struct topology larger CLEANUP(topology_fini) = synthetic(twelve_nodes);
     all_workloads();

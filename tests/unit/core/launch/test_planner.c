@@ -91,6 +91,8 @@ static void large_pages(struct topology *t)
            "0/0 targets  load  MiB 1024 0");
     expect(t, "{\"benchmark\":\"matrix\",\"targets\":\"1\",\"size\":\"600M\"}",
            "6/0 14/1 targets 1 load  MiB 0 1024");
+    expect(t, "{\"benchmark\":\"hierarchy\",\"size\":\"600M\"}",
+           "6/0 14/1 targets 0-1 load  MiB 0 1280");
     t->pages = (struct page_sizes){0};
 }
 
