@@ -31,6 +31,7 @@ enum {
     MASK_WORDS = MASK_BITS / (8 * (int)sizeof(unsigned long)),
     QUERY_PAGES = 4096,   // of one move_pages call
     CORE_THREADS_MAX = 8, // of any processor: POWER has most
+    NODE_NUMBERS = 1024,  // the most that the kernel gives (CONFIG_NODES_SHIFT)
 };
 
 static void cpu_wanted(struct place *p)
@@ -259,7 +260,7 @@ static void *sample_at(const struct sample *s, uint64_t i)
 }
 
 struct counts {
-    int64_t pages[RANK_NODES_MAX * 16]; // by OS number
+    int64_t pages[NODE_NUMBERS]; // by OS number
     int64_t known;
 };
 
@@ -314,12 +315,14 @@ static void add_map_line(const char *line, int64_t kib[], int nodes)
     }
 }
 
+static const char own_maps[] = "/proc/self/numa_maps";
+
 // Lines of mappings that begin inside [from, to).
-static bool add_maps(uint64_t from, uint64_t to, int64_t kib[], int nodes)
+static bool add_maps(const char *maps, uint64_t from, uint64_t to, int64_t kib[], int nodes)
 {
     CLEANUP_MEM char *line = NULL;
     size_t room = 0;
-    FILE *f = fopen("/proc/self/numa_maps", "re");
+    FILE *f = fopen(maps, "re");
     if (!f)
         return false;
     while (getline(&line, &room, f) > 0) {
@@ -334,7 +337,7 @@ static bool add_maps(uint64_t from, uint64_t to, int64_t kib[], int nodes)
 static bool count_by_numa_maps(const struct sample *s, struct counts *c)
 {
     uint64_t from = (uint64_t)(uintptr_t)s->base;
-    if (!add_maps(from, from + s->total * s->page, c->pages, COUNT_OF(c->pages)))
+    if (!add_maps(own_maps, from, from + s->total * s->page, c->pages, COUNT_OF(c->pages)))
         return false;
     for (size_t node = 0; node < COUNT_OF(c->pages); node++) {
         c->pages[node] = c->pages[node] * 1024 / (int64_t)s->page;
@@ -402,25 +405,33 @@ void place_verify(const void *memory, uint64_t bytes, struct rank_info *info)
     place_verify_from(0, memory, bytes, info);
 }
 
-bool place_usage(struct rank_info *info)
+int place_usage_from(const char *maps, struct rank_info *info)
 {
-    int64_t kib[RANK_NODES_MAX] = {0};
-    if (!add_maps(0, UINT64_MAX, kib, RANK_NODES_MAX))
-        return false;
-    for (int node = 0; node < RANK_NODES_MAX; node++) {
+    int64_t kib[NODE_NUMBERS] = {0};
+    int left_out = 0;
+    if (!add_maps(maps, 0, UINT64_MAX, kib, NODE_NUMBERS))
+        return -1;
+    for (int node = 0; node < NODE_NUMBERS; node++) {
         int i = 0;
         if (!kib[node])
             continue;
         while (i < info->n_nodes && info->nodes[i].node != node)
             i++;
-        if (i == RANK_NODES_MAX)
+        if (i == RANK_NODES_MAX) {
+            left_out++;
             continue;
+        }
         if (i == info->n_nodes)
             info->nodes[info->n_nodes++].node = node;
         if (kib[node] > info->nodes[i].process_kib)
             info->nodes[i].process_kib = kib[node];
     }
-    return true;
+    return left_out;
+}
+
+int place_usage(struct rank_info *info)
+{
+    return place_usage_from(own_maps, info);
 }
 
 double place_interleaved_share(const struct rank_info *got, int target, double unit)

@@ -73,5 +73,6 @@ void place_verify(const void *memory, uint64_t bytes, struct rank_info *info);
 void place_verify_from(int first, const void *memory, uint64_t bytes, struct rank_info *info);
 
 // Memory of this process by node, from /proc/self/numa_maps, into info's nodes (process_kib), where
-// more than is there. False: not readable.
-bool place_usage(struct rank_info *info);
+// more than is there. Returns for how many nodes info has no room. -1: not readable.
+int place_usage(struct rank_info *info);
+int place_usage_from(const char *maps, struct rank_info *info); // the same, from another file

@@ -190,19 +190,33 @@ static int threads_for(const struct session *s)
     return share < 1 ? 1 : share < POPULATE_THREADS ? share : POPULATE_THREADS;
 }
 
-static void add_pages(struct rank_info *to, const struct rank_info *from)
+// Returns for how many nodes there is no room.
+static int add_pages(struct rank_info *to, const struct rank_info *from)
 {
+    int left_out = 0;
     for (int i = 0; i < from->n_nodes; i++) {
         int k = 0;
         while (k < to->n_nodes && to->nodes[k].node != from->nodes[i].node)
             k++;
         if (k == RANK_NODES_MAX)
-            continue;
-        if (k == to->n_nodes)
+            left_out++;
+        else if (k == to->n_nodes)
             to->nodes[to->n_nodes++] = from->nodes[i];
         else
             to->nodes[k].pages += from->nodes[i].pages;
     }
+    return left_out;
+}
+
+// By node, what the arena and the whole process have now, with the memory there.
+static void list_nodes(struct session *s, const struct rank_info *got)
+{
+    int pages = add_pages(&s->slot->info, got), process = place_usage(&s->slot->info);
+    int left_out = pages > process ? pages : process;
+    if (left_out > 0 && !*s->slot->condition.text)
+        condition_set(&s->slot->condition, CONDITION_OMITTED, s->comm->rank,
+                      "its memory is on more than %d nodes; %d are not in the list of nodes",
+                      RANK_NODES_MAX, left_out);
 }
 
 // Where the pages are, and which share of them is where it has to be.
@@ -220,23 +234,6 @@ static void look_at_pages(const struct session *s, const void *memory, uint64_t 
     got->mem_share = place_interleaved_share(got, target, (double)unit * sampled);
 }
 
-// What rank 0 saw stands for all: the kernel spreads the pages of each in the same way.
-static void add_spread(struct session *s, int target, const struct rank_info *got)
-{
-    int i = 0;
-    if (!session_is_rank0(s) || !target_is_interleaved(target))
-        return;
-    while (i < s->n_spreads && s->spreads[i].target != target)
-        i++;
-    if (i == SPREADS_MAX)
-        return;
-    s->n_spreads += i == s->n_spreads;
-    s->spreads[i].target = target;
-    for (int k = 0; k < got->n_nodes; k++)
-        if (got->nodes[k].node < TARGET_NODES)
-            s->spreads[i].pages[got->nodes[k].node] += got->nodes[k].pages;
-}
-
 // A rank may have memory on several nodes one after the other: the least share is what holds of
 // all.
 struct placed session_verify(struct session *s, const void *memory, uint64_t bytes, int node)
@@ -245,7 +242,9 @@ struct placed session_verify(struct session *s, const void *memory, uint64_t byt
     struct rank_info *info = &s->slot->info, got;
     char words[TARGET_LABEL_ROOM];
     look_at_pages(s, memory, bytes, node, &got);
-    add_spread(s, node, &got);
+    // What rank 0 saw stands for all: the kernel spreads the pages of each in the same way.
+    if (session_is_rank0(s) && target_is_interleaved(node))
+        spreads_add(&s->spreads, node, &got);
     if (got.mem_share < info->mem_share || info->mem_node < 0)
         info->mem_node = got.mem_node;
     if (got.mem_share < info->mem_share)
@@ -253,8 +252,7 @@ struct placed session_verify(struct session *s, const void *memory, uint64_t byt
     info->pages_checked += got.pages_checked;
     info->pages_total += got.pages_total;
     snprintf(info->mem_method, sizeof info->mem_method, "%s", got.mem_method);
-    add_pages(info, &got);
-    place_usage(info); // now, with the memory there
+    list_nodes(s, &got);
     target_words(node, words, sizeof words);
     if (got.pages_checked && got.mem_share < 0.9995 && node >= 0)
         condition_set(&s->slot->condition, CONDITION_PLACEMENT, s->comm->rank,
@@ -593,19 +591,11 @@ static int report_clocks_of_ranks(struct session *s, int fast, int slow, struct 
 // Where the pages of interleaved memory were.
 static int report_spreads(struct session *s, struct err *err)
 {
-    for (int i = 0; i < s->n_spreads; i++) {
-        const struct spread *p = &s->spreads[i];
-        char words[TARGET_LABEL_ROOM], parts[120] = "";
-        double all = 0;
+    for (int i = 0; i < s->spreads.n; i++) {
+        const struct spread *p = &s->spreads.list[i];
+        char words[TARGET_LABEL_ROOM], parts[SPREAD_TEXT_ROOM];
         target_words(p->target, words, sizeof words);
-        for (int node = 0; node < TARGET_NODES; node++)
-            all += (double)p->pages[node];
-        for (int node = 0; node < TARGET_NODES; node++) {
-            size_t used = strlen(parts);
-            if (p->pages[node])
-                snprintf(parts + used, sizeof parts - used, "%s%.1f %% on node %d",
-                         used ? ", " : "", 100 * (double)p->pages[node] / all, node);
-        }
+        spread_text(p, parts);
         if (session_note(s, err, CONDITION_INTERLEAVED, -1, "memory on %s: %s", words, parts) < 0)
             return -1;
     }

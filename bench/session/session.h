@@ -14,6 +14,7 @@
 #include "bench/ranks/comm.h"
 #include "bench/session/options.h"
 #include "bench/session/output.h"
+#include "bench/session/spreads.h"
 #include "bench/session/time_limit.h"
 #include "model/shape.h"
 #include "model/target.h"
@@ -25,13 +26,6 @@ struct doubts {
     double worst;       // share stolen
     struct modes modes; // of the cell whose levels are farthest apart
     char first_few[80], worst_stolen[80], widest[80];
-};
-
-// Where pages of interleaved memory are.
-enum { SPREADS_MAX = 8 };
-struct spread {
-    int target;
-    int64_t pages[TARGET_NODES];
 };
 
 struct session {
@@ -49,8 +43,7 @@ struct session {
     int64_t told, total;     // steps, for the progress
     struct time_limit limit; // of rank 0: others follow it
     struct doubts doubts;
-    int n_spreads; // rank 0's
-    struct spread spreads[SPREADS_MAX];
+    struct spreads spreads; // rank 0's
 };
 
 // A benchmark runs on all ranks, from after the introduction to its last cell.

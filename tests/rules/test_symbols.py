@@ -30,6 +30,7 @@ UNUSED = {
     "core_clock_step_cycles": "processors that no test machine has",
     "connection_cut": "a connection that is cut while it waits; a full listener cuts another one",
     "peer_client_of_address": "addresses that no test machine has",
+    "place_usage_from": "memory on nodes that no test machine has",
     "place_verify_from": "each way of finding a page's node; the first that works hides the others",
     "route_match": "patterns, one by one",
     "stats_between_visits": "differences between visits, without those within one",

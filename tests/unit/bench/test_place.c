@@ -4,6 +4,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "bench/memory/arena.h"
@@ -164,8 +165,38 @@ static void one_page(void)
           (int)sizes.base);
 }
 
-int main(void)
+// Memory of a process on `n` nodes, every 12th from node 4 on.
+static int usage_of(const char *name, int n, struct rank_info *info)
 {
+    char path[400];
+    snprintf(path, sizeof path, "%s.maps", name);
+    FILE *f = fopen(path, "we");
+    if (!f)
+        return -1;
+    fprintf(f, "7f0000000000 default anon=%d dirty=%d", n, n);
+    for (int i = 0; i < n; i++)
+        fprintf(f, " N%d=%d", 4 + 12 * i, i + 1);
+    fprintf(f, " kernelpagesize_kB=64\n");
+    fclose(f);
+    int left_out = place_usage_from(path, info);
+    unlink(path);
+    return left_out;
+}
+
+static void many_nodes(const char *name)
+{
+    struct rank_info few = {0}, many = {0};
+    CHECK(usage_of(name, 8, &few) == 0 && few.n_nodes == 8 && few.nodes[7].node == 88 &&
+              few.nodes[7].process_kib == 8 * 64,
+          "memory on node 88: %d nodes, the last is %d", few.n_nodes, (int)few.nodes[7].node);
+    CHECK(usage_of(name, 70, &many) == 70 - RANK_NODES_MAX && many.n_nodes == RANK_NODES_MAX,
+          "more than %d nodes are not lost silently", RANK_NODES_MAX);
+    CHECK(place_usage_from("/nonexistent", &many) == -1, "a list that cannot be read");
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
     one_page();
     spread();
     interleave();
@@ -175,7 +206,8 @@ int main(void)
     ways_to_ask();
     inside_of_pages();
     one_cpu();
-    if (place_usage(&u)) {
+    many_nodes(argv[0]);
+    if (place_usage(&u) == 0) {
         int64_t sum = 0;
         for (int i = 0; i < u.n_nodes; i++)
             sum += u.nodes[i].process_kib;

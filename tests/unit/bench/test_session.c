@@ -258,8 +258,31 @@ static void pagefault(void)
     unlink(path);
 }
 
+// All targets of interleaved memory have a place, and all their nodes are in the condition's text.
+static void spreads(void)
+{
+    CLEANUP_MEM struct spreads *many = calloc(1, sizeof *many);
+    struct rank_info got = {.n_nodes = 2, .nodes = {{.node = 0, .pages = 3}, {.node = 5}}};
+    for (int k = 0; many && k < 2 * SPEC_TARGETS_MAX; k++) {
+        got.nodes[1].pages = k % SPEC_TARGETS_MAX;
+        spreads_add(many, target_interleaved(2u + (unsigned)(k % SPEC_TARGETS_MAX), false), &got);
+    }
+    CHECK(many && many->n == SPEC_TARGETS_MAX && many->list[40].pages[0] == 6 &&
+              many->list[40].pages[5] == 80,
+          "as many targets as a run may have");
+    char text[SPREAD_TEXT_ROOM];
+    struct spread two = {.pages = {100, 300}}, all = {0};
+    spread_text(&two, text);
+    CHECK_STR(text, "25.0 % on node 0, 75.0 % on node 1", "two nodes");
+    for (int node = 0; node < TARGET_NODES; node++)
+        all.pages[node] = node % 2 ? 1000 : 1100;
+    spread_text(&all, text);
+    CHECK_STR(text, "3.4 to 3.7 % on each of nodes 0-27", "more than fit, one by one");
+}
+
 int main(void)
 {
+    spreads();
     pagefault();
     chaser();
     pingpong();
