@@ -76,6 +76,20 @@ uint64_t spec_bytes_per_rank(const struct spec *s, uint64_t auto_bytes)
     return sizes[n - 1];
 }
 
+int spec_check_links(const struct spec *s, uint64_t smallest, uint64_t line, struct err *err)
+{
+    enum { LEAST = 8 };
+    uint64_t stride = s->stride ? s->stride : line;
+    if (smallest < LEAST * stride)
+        return err_set(err, ERR_INVALID, "size",
+                       "the smallest, %llu bytes, holds fewer than %d links of %llu",
+                       (unsigned long long)smallest, LEAST, (unsigned long long)stride);
+    if (s->locality && s->locality < LEAST * stride)
+        return err_set(err, ERR_INVALID, "locality", "must hold %d links of %llu bytes, or be 0",
+                       LEAST, (unsigned long long)stride);
+    return 0;
+}
+
 int spec_operations(const struct spec *s, int64_t list[AXIS_OPERATIONS])
 {
     int n = 0;

@@ -30,6 +30,9 @@ bool spec_pages_reserved(enum pages pages); // huge pages that an administrator 
 // working set below one transparent huge page gets base pages, unless that page has 2 MiB.
 uint64_t spec_page_bytes(enum pages pages, const struct page_sizes *sizes, uint64_t bytes);
 uint64_t spec_page_round(enum pages pages, const struct page_sizes *sizes, uint64_t bytes);
+// Whether the smallest working set, and the locality, have room for the 8 links that a chain needs,
+// each on a line of its own. ERR_INVALID.
+int spec_check_links(const struct spec *s, uint64_t smallest, uint64_t line, struct err *err);
 // The operations that were chosen, as values of the axis; returns how many.
 int spec_operations(const struct spec *s, int64_t list[AXIS_OPERATIONS]);
 // The first of `n` nodes that is neither of the two; -1: there is none.

@@ -8,6 +8,7 @@
 //   - what drifts is seen: each size is visited at several moments, with other orders on other
 //     pages, and the visits' differences are part of the interval (run)
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,14 +98,41 @@ static int start_load(struct sweep *w, struct err *err)
     return session_meet(w->s, w->load ? 0 : -1, err);
 }
 
+// Where the memory of the load was not on the nodes of its CPUs, the load was another.
+static int note_load_memory(struct session *s, const struct load_report *r, struct err *err)
+{
+    static const double right = 0.9995, moved = 0.001;
+    if (r->bind_refused && session_note(s, err, CONDITION_MEMORY_POLICY, -1,
+                                        "the kernel refused to bind the memory of the background "
+                                        "load; the process's policy applied") < 0)
+        return -1;
+    if (r->share_after < r->share - moved)
+        return session_note(s, err, CONDITION_PLACEMENT, -1,
+                            "the kernel moved pages of the background load: %.1f %% were on the "
+                            "nodes of its CPUs at its start, %.1f %% at its end",
+                            100 * r->share, 100 * r->share_after);
+    if (r->share < right)
+        return session_note(s, err, CONDITION_PLACEMENT, -1,
+                            "only %.1f %% of the pages of the background load were on the nodes of "
+                            "its CPUs",
+                            100 * r->share);
+    return 0;
+}
+
 static int end_load(struct sweep *w, struct err *err)
 {
     if (!w->load)
         return 0;
     struct load_report r = load_stop(&w->load);
-    return session_note(w->s, err, CONDITION_BACKGROUND_LOAD, -1,
-                        "the background load of %d CPUs moved %.0f MB/s%s", r.cpus, r.mb_per_s,
-                        r.strayed ? "; some of its threads ran on other CPUs" : "");
+    char where[100] = "memory whose node is not known";
+    if (*r.nodes)
+        snprintf(where, sizeof where, "memory of node%s %s", strpbrk(r.nodes, ",-") ? "s" : "",
+                 r.nodes);
+    if (session_note(w->s, err, CONDITION_BACKGROUND_LOAD, -1,
+                     "the background load of %d CPUs moved %.0f MB/s on %s%s", r.cpus, r.mb_per_s,
+                     where, r.strayed ? "; some of its threads ran on other CPUs" : "") < 0)
+        return -1;
+    return note_load_memory(w->s, &r, err);
 }
 
 // --- One size ----------------------------------------------------------------------------------

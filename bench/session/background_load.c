@@ -5,6 +5,7 @@
 #include "bench/session/background_load.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -106,6 +107,8 @@ struct load {
     pthread_t runner; // hands the work to the team and waits for it
     int n;
     int *cpus;
+    bool bind_refused;
+    double share; // of the pages, on the nodes of the CPUs; NaN: not known
     enum load_kind kind;
     uint64_t bytes;
     int64_t mb_per_s;
@@ -155,16 +158,64 @@ static uint64_t loader_bytes(const int *cpus, int n, uint64_t together)
     return spec_loader_bytes(together, llc ? spec_load_sharing(llc, n) : 1);
 }
 
+// The node of a loader's CPU. -1: not known, or without memory that we may have.
+static int loader_node(const struct load *l, int i)
+{
+    int node = place_node_of_cpu(l->cpus[i]);
+    return node >= 0 && place_node_has_memory(node) ? node : -1;
+}
+
 static int map_memory(struct load *l, struct err *err)
 {
     for (int i = 0; i < l->n; i++) {
-        struct place p = {.numa = true, .mem_node = place_node_of_cpu(l->cpus[i])};
+        struct place p = {.numa = true, .mem_node = loader_node(l, i)};
         bool bound;
         p.mem_wanted = p.mem_node;
         if (arena_map(&l->arenas[i], l->bytes, PAGES_THP, &p, &bound, err) < 0)
             return -1;
+        l->bind_refused |= !bound;
     }
     return 0;
+}
+
+// Keeps the list ascending.
+static int load_add_node(int *nodes, int n, int node)
+{
+    int at = n;
+    for (int i = 0; i < n; i++)
+        if (nodes[i] == node)
+            return n;
+    for (; at > 0 && nodes[at - 1] > node; at--)
+        nodes[at] = nodes[at - 1];
+    nodes[at] = node;
+    return n + 1;
+}
+
+// Asks where the pages of all loaders are: the share that is on the nodes of their CPUs, and the
+// nodes that have some, of which at most `most` are listed.
+static double load_placed(const struct load *l, int *nodes, int *n, int most)
+{
+    double checked = 0, right = 0;
+    *n = 0;
+    for (int i = 0; i < l->n; i++) {
+        struct rank_info got = {.mem_wanted = loader_node(l, i)};
+        place_verify(l->arenas[i].base, l->arenas[i].bytes, &got);
+        checked += (double)got.pages_checked;
+        right += got.mem_share * (double)got.pages_checked;
+        for (int k = 0; k < got.n_nodes && *n < most; k++)
+            *n = load_add_node(nodes, *n, (int)got.nodes[k].node);
+    }
+    return checked > 0 ? right / checked : NAN;
+}
+
+static void report_memory(const struct load *l, struct load_report *r)
+{
+    int nodes[RANK_NODES_MAX], n;
+    r->bind_refused = l->bind_refused;
+    r->share = l->share;
+    r->share_after = load_placed(l, nodes, &n, RANK_NODES_MAX);
+    if (n)
+        str_from_ids(nodes, n, r->nodes, sizeof r->nodes);
 }
 
 static int set_up(struct load *l, const char *cpus, struct err *err)
@@ -207,6 +258,8 @@ struct load *load_start(enum load_kind kind, const char *cpus, uint64_t together
     }
     while (atomic_load(&l->ready) < l->n)
         sched_yield();
+    int nodes[RANK_NODES_MAX], n;
+    l->share = load_placed(l, nodes, &n, RANK_NODES_MAX); // each has written all of its memory
     return l;
 }
 
@@ -222,6 +275,7 @@ struct load_report load_stop(struct load **load)
         if (w->moved)
             r.mb_per_s += 1000 * (double)w->moved / (double)(w->ended_ns - w->begun_ns);
     }
+    report_memory(l, &r);
     load_free(l);
     return r;
 }

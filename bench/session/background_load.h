@@ -41,6 +41,11 @@ struct load_report {
     int cpus;
     double mb_per_s; // of all together, from start to stop
     bool strayed;    // some thread was found elsewhere
+    // Where its memory was. Shares of the pages that were on the nodes of its CPUs, at the start
+    // and at the stop; NaN: not known.
+    double share, share_after;
+    bool bind_refused; // the process's policy applied
+    char nodes[80];    // those with pages at the stop: "0-1"; "": not known
 };
 
 // Threads on `cpus` ("3,5"), each with memory on its own node: those that share a last-level cache

@@ -37,6 +37,10 @@ int chaser_init(struct chaser *c, struct session *s, uint64_t smallest, int64_t 
         return err_set(err, ERR_USAGE, "size",
                        "--size: %" PRIu64 " bytes hold fewer than 8 links of %" PRIu64, smallest,
                        c->stride);
+    if (s->spec->locality && s->spec->locality / c->stride < 8)
+        return err_set(err, ERR_USAGE, "locality",
+                       "--locality: %" PRIu64 " bytes hold fewer than 8 links of %" PRIu64,
+                       s->spec->locality, c->stride);
     if (sampler_init(&c->sampler, s->spec, visits, err) < 0)
         return -1;
     c->sampler.lost = &s->slot->lost;

@@ -886,16 +886,31 @@ static int planner_check_pages(const struct spec *s, const struct topology *t, s
                    (unsigned long long)(t->pages.thp >> 10));
 }
 
-// What the ranks would refuse after their start.
-static int check_limits(const struct plan *p, const struct spec *s, const struct topology *t,
-                        struct err *err)
+// A request is checked without the machine, whose lines may have more than 64 bytes.
+static int planner_check_lines(const struct spec *s, const struct topology *t, struct err *err)
 {
-    if (spec_param(s, "stride") && s->stride && (int64_t)s->stride < t->line_bytes)
+    CLEANUP_MEM uint64_t *sizes = NULL;
+    int n;
+    if (t->line_bytes <= 0 || !spec_param(s, "size") || s->method == METHOD_CLASSIC)
+        return 0; // the links of the classic method are words
+    if (s->stride && (int64_t)s->stride < t->line_bytes)
         return err_set(err, ERR_INVALID, "stride",
                        "must be 0 or at least the cache line of %d bytes, because several links "
                        "would share one; got %llu",
                        t->line_bytes, (unsigned long long)s->stride);
-    if (check_instructions(s, t, err) < 0 || planner_check_pages(s, t, err) < 0)
+    if (strcmp(s->size, "auto") == 0)
+        return spec_check_links(s, UINT64_MAX, (uint64_t)t->line_bytes, err);
+    if (str_to_sizes(s->size, SPEC_SIZES_MAX, "size", &sizes, &n, err) < 0)
+        return -1;
+    return spec_check_links(s, sizes[0], (uint64_t)t->line_bytes, err);
+}
+
+// What the ranks would refuse after their start.
+static int check_limits(const struct plan *p, const struct spec *s, const struct topology *t,
+                        struct err *err)
+{
+    if (planner_check_lines(s, t, err) < 0 || check_instructions(s, t, err) < 0 ||
+        planner_check_pages(s, t, err) < 0)
         return -1;
     if (s->benchmark != BENCHMARK_ATOMICS) // of bandwidth the working sets follow from it
         return 0;

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "bench/memory/placement.h"
 #include "tests/unit/tap.h"
 
 enum { BYTES = 4 << 20 };
@@ -105,6 +106,11 @@ static void threads(void)
     if (l) {
         struct load_report r = load_stop(&l);
         CHECK(r.cpus == 1 && r.mb_per_s >= 0 && l == NULL, "and stops: %.0f MB/s", r.mb_per_s);
+        char node[16];
+        snprintf(node, sizeof node, "%d", place_node_of_cpu(atoi(cpus)));
+        CHECK(isnan(r.share) == !*r.nodes &&
+                  (!*r.nodes || (r.share == 1 && r.share_after == 1 && strcmp(r.nodes, node) == 0)),
+              "its memory was on node \"%s\": %.3f", r.nodes, r.share);
     }
     CHECK(!load_start(LOAD_READ, "", BYTES, 0, &err), "no CPUs: %s", err.text);
     CHECK(!load_start(LOAD_READ, "4000", BYTES, 0, &err), "no such CPU: %s", err.text);

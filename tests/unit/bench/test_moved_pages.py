@@ -49,8 +49,22 @@ def measure(bench, fake, log, name, *options):
                           timeout=200, env={**os.environ, **AS_ROOT})
 
 
+def load(bench, fake, log):
+    """The memory of a background load is looked at when the load begins and when it ends."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        return
+    done = subprocess.run([bench, "latency", "--np=1", f"--bind={cpus[0]}:-1", "--json", *SMALL, "--load=read",
+                           f"--load-cpus={cpus[-1]}"], capture_output=True, text=True, timeout=200,
+                          env={**os.environ, "LD_PRELOAD": fake, "MOVED_PAGES": log})
+    said = [c["text"] for c in json.loads(done.stdout)["conditions"] if c["kind"] == "placement"] if done.returncode == 0 else []
+    check(any("the kernel moved pages of the background load: 100.0 % were on the nodes of its CPUs at its start, 0.0 % at its end"
+              in text for text in said), "latency --load: that the load's pages moved is a condition", said, done.stderr)
+
+
 def main(bench, fake):
     folder = tempfile.mkdtemp()
+    load(bench, fake, os.path.join(folder, "load"))
     for n, (name, *options) in enumerate(BENCHMARKS):
         if name == "pingpong" and not shutil.which("mpirun"):
             continue

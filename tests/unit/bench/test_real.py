@@ -18,6 +18,7 @@ ENV = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIR
            OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl="self,vader",
            OMPI_MCA_plm="isolated")
 FAST = ["--cell-ms=60", "--precision=5"]
+WITHOUT_CALLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../fakes/without_calls.py")
 
 
 def check(good, what, *details):
@@ -355,6 +356,12 @@ def loads(bench):
     told = re.search(r"the background load of 1 CPUs moved (\d+) MB/s", done.stdout)
     check(done.returncode == 0 and told and 0 < int(told[1]) <= 500,
           "a background load is told of, and is not above its rate", done.stdout[-300:], done.stderr)
+    refused = subprocess.run([WITHOUT_CALLS, "mbind", bench, "--size=1M", "--json", "--load=read", f"--load-cpus={cpus[-1]}",
+                              *FAST], capture_output=True, text=True, timeout=200, env={"PATH": os.environ["PATH"]})
+    said = [c["text"] for c in json.loads(refused.stdout)["conditions"]] if refused.returncode == 0 else []
+    check(any("moved" in text and " on memory of node" in text for text in said)
+          and any("refused to bind the memory of the background load" in text for text in said),
+          "where the memory of the load was, and that it could not be bound", said, refused.stderr)
     done = subprocess.run([bench, "--size=1M", "--np=1", f"--bind={cpus[-1]}:-1", "--load=read",
                            f"--load-cpus={cpus[-1]}", *FAST], capture_output=True, text=True,
                           timeout=200, env={"PATH": os.environ["PATH"]})

@@ -288,6 +288,33 @@ static void page_sizes(void)
     expect_ranks(&t, "{\"benchmark\":\"hierarchy\"}", 1);
 }
 
+// Eight links need eight lines, which have 128 bytes on POWER and 256 on A64FX.
+static void long_lines(void)
+{
+    static const struct {
+        int line;
+        const char *request, *member, *fault;
+    } refused[] = {
+        {128, "{\"benchmark\":\"latency\",\"locality\":512}", "locality", "8 links of 128 bytes"},
+        {256, "{\"benchmark\":\"latency\",\"size\":\"1K,1M\"}", "size",
+         "fewer than 8 links of 256"},
+        {256, "{\"benchmark\":\"matrix\",\"size\":\"1K\"}", "size", "fewer than 8 links of 256"},
+        {256, "{\"benchmark\":\"latency\",\"locality\":\"1K\"}", "locality",
+         "8 links of 256 bytes"},
+        {256, "{\"benchmark\":\"loaded\",\"size\":\"1K\"}", "size", "fewer than 8 links of 256"},
+        {256, "{\"benchmark\":\"latency\",\"stride\":128}", "stride", "cache line of 256 bytes"},
+    };
+    struct topology t CLEANUP(topology_fini) = synthetic("node:1 l3:1(size=16777216) core:2 pu:1");
+    t.line_bytes = 64;
+    expect_ranks(&t, "{\"benchmark\":\"latency\",\"locality\":512}", 2);
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        t.line_bytes = refused[i].line;
+        refuse(&t, refused[i].request, refused[i].member, refused[i].fault);
+    }
+    expect_ranks(&t, "{\"benchmark\":\"latency\",\"size\":\"2K\"}", 2);
+    expect_ranks(&t, "{\"benchmark\":\"latency\",\"method\":\"classic\",\"size\":\"1K\"}", 2);
+}
+
 // What changes nothing and is no error is stated.
 static void unused_members(void)
 {
@@ -625,6 +652,7 @@ int main(void)
     shared_caches();
     instructions();
     page_sizes();
+    long_lines();
     unused_members();
     limits_of_ranks();
     return tap_done();
