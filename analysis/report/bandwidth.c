@@ -163,63 +163,72 @@ static double reached_together(const struct report_source *s)
 
 // ---- More and more threads ----------------------------------------------------------------------
 
+// Rows; -1: none has a value.
 struct growth {
-    int most, enough; // rows: the highest value, the first that reaches SATURATED of it
-    double first;
+    int first, last;  // of those with a value
+    int most, enough; // the highest value, the first that reaches SATURATED of it
 };
 
 static struct growth growth_of(const struct matrix *m, int col)
 {
-    struct growth g = {.most = -1, .enough = -1, .first = at(m, 0, col)};
-    for (int i = 0; i < m->row.n; i++)
-        if (g.most < 0 || at(m, i, col) > at(m, g.most, col))
-            g.most = i;
+    struct growth g = {-1, -1, -1, -1};
+    for (int i = 0; i < m->row.n; i++) {
+        if (isnan(at(m, i, col)))
+            continue;
+        g.first = g.first < 0 ? i : g.first;
+        g.last = i;
+        g.most = g.most < 0 || at(m, i, col) > at(m, g.most, col) ? i : g.most;
+    }
     for (int i = m->row.n - 1; i >= 0; i--)
         if (at(m, i, col) >= SATURATED * at(m, g.most, col))
             g.enough = i;
     return g;
 }
 
-static void report_threads(struct report_out *o, const struct matrix *m, int col)
+static void say_growth(struct report_out *o, const struct matrix *m, int col,
+                       const struct growth *g)
 {
-    struct growth g = growth_of(m, col);
     char where[TARGET_LABEL_ROOM + 16];
-    double most = at(m, g.most, col);
-    int64_t threads = m->row.values[g.enough < 0 ? 0 : g.enough],
-            last = m->row.values[m->row.n - 1];
-    if (isnan(most) || g.enough < 0)
-        return;
+    double most = at(m, g->most, col), first = at(m, g->first, col);
+    int64_t threads = m->row.values[g->enough], last = m->row.values[g->last],
+            least = m->row.values[g->first];
     target_name(m, col, where, sizeof where);
-    bool saturates = g.enough < m->row.n - 1;
-    struct jsonw *w = report_finding(o, "threads");
-    jsonw_text(w, "kernel", m->name);
-    report_target(w, m->col.values[col]);
-    jsonw_fixed(w, "first_mbps", g.first, 0);
-    jsonw_fixed(w, "most_mbps", most, 0);
-    jsonw_i64(w, "most_threads", m->row.values[g.most]);
-    jsonw_i64(w, "enough_threads", threads);
-    jsonw_bool(w, "saturates", saturates);
-    if (saturates && g.enough == 0)
+    if (g->enough < g->last && g->enough == g->first)
         report_say(o,
                    "%s %s: %" PRId64
                    " thread%s reach%s %.1f GB/s, %.0f %% or more of the maximum with up to %" PRId64
                    " threads (%.1f GB/s).",
                    m->name, where, threads, str_plural(threads), threads == 1 ? "es" : "",
-                   g.first / 1000, 100 * SATURATED, last, most / 1000);
-    else if (saturates)
+                   first / 1000, 100 * SATURATED, last, most / 1000);
+    else if (g->enough < g->last)
         report_say(o,
                    "%s %s: %.1f GB/s with %" PRId64 " of %" PRId64
                    " threads is %.0f %% of the maximum (%.1f GB/s): more threads do not increase "
                    "it. %" PRId64 " alone reaches %.1f GB/s.",
-                   m->name, where, at(m, g.enough, col) / 1000, threads, last,
-                   100 * at(m, g.enough, col) / most, most / 1000, m->row.values[0],
-                   g.first / 1000);
+                   m->name, where, at(m, g->enough, col) / 1000, threads, last,
+                   100 * at(m, g->enough, col) / most, most / 1000, least, first / 1000);
     else
         report_say(o,
                    "%s %s: grows up to the last thread, %.1f GB/s with %" PRId64
                    " threads, × %.2f of %" PRId64 " thread%s (%.1f GB/s).",
-                   m->name, where, most / 1000, last, most / g.first, m->row.values[0],
-                   str_plural(m->row.values[0]), g.first / 1000);
+                   m->name, where, most / 1000, last, most / first, least, str_plural(least),
+                   first / 1000);
+}
+
+static void report_threads(struct report_out *o, const struct matrix *m, int col)
+{
+    struct growth g = growth_of(m, col);
+    if (g.enough < 0)
+        return;
+    struct jsonw *w = report_finding(o, "threads");
+    jsonw_text(w, "kernel", m->name);
+    report_target(w, m->col.values[col]);
+    jsonw_fixed(w, "first_mbps", at(m, g.first, col), 0);
+    jsonw_fixed(w, "most_mbps", at(m, g.most, col), 0);
+    jsonw_i64(w, "most_threads", m->row.values[g.most]);
+    jsonw_i64(w, "enough_threads", m->row.values[g.enough]);
+    jsonw_bool(w, "saturates", g.enough < g.last);
+    say_growth(o, m, col, &g);
 }
 
 // One number of threads: all of them, each kernel.
@@ -245,21 +254,27 @@ static void report_together(struct report_out *o, const struct report_source *s,
 
 // ---- Caches and memory --------------------------------------------------------------------------
 
-// Without the machine's caches: the ends of the row.
+// Without the machine's caches: the ends of the row, as far as they are known.
 static void report_ends(struct report_out *o, const struct matrix *m, int row)
 {
     char first[32], last[32];
-    int end = m->col.n - 1;
-    str_from_bytes((uint64_t)m->col.values[0], first, sizeof first);
-    str_from_bytes((uint64_t)m->col.values[end], last, sizeof last);
+    int from = 0, to = m->col.n - 1;
+    while (from < to && isnan(at(m, row, from)))
+        from++;
+    while (to > from && isnan(at(m, row, to)))
+        to--;
+    if (isnan(at(m, row, from)))
+        return;
+    str_from_bytes((uint64_t)m->col.values[from], first, sizeof first);
+    str_from_bytes((uint64_t)m->col.values[to], last, sizeof last);
     struct jsonw *w = report_finding(o, "sizes");
     jsonw_text(w, "kernel", m->name);
     jsonw_i64(w, "threads", m->row.values[row]);
-    jsonw_fixed(w, "first_mbps", at(m, row, 0), 0);
-    jsonw_fixed(w, "last_mbps", at(m, row, end), 0);
+    jsonw_fixed(w, "first_mbps", at(m, row, from), 0);
+    jsonw_fixed(w, "last_mbps", at(m, row, to), 0);
     report_say(o, "%s, %" PRId64 " thread%s: %.1f GB/s at %s, %.1f GB/s at %s.", m->name,
-               m->row.values[row], str_plural(m->row.values[row]), at(m, row, 0) / 1000, first,
-               at(m, row, end) / 1000, last);
+               m->row.values[row], str_plural(m->row.values[row]), at(m, row, from) / 1000, first,
+               at(m, row, to) / 1000, last);
 }
 
 static void bandwidth_write_level(struct jsonw *w, const struct matrix *m,

@@ -228,6 +228,15 @@ static void test_bandwidth(void)
     static const char *const more[] = {
         "grows up to the last thread, 40.0 GB/s with 4 threads, × 4.00", NULL};
     check_report(BENCHMARK_BANDWIDTH, &t, 1, more, NULL);
+    put(&t, 0, 0, NAN);
+    static const char *const not_one[] = {
+        "grows up to the last thread, 40.0 GB/s with 4 threads, × 2.00 of 2 threads (20.0 GB/s)",
+        NULL};
+    check_report(BENCHMARK_BANDWIDTH, &t, 1, not_one, NULL);
+    put(&t, 3, 0, NAN);
+    static const char *const not_all[] = {"grows up to the last thread, 30.0 GB/s with 3 threads",
+                                          NULL};
+    check_report(BENCHMARK_BANDWIDTH, &t, 1, not_all, NULL);
     matrix_fini(&t);
     struct matrix all[2] = {0};
     shaped(&all[0], BENCHMARK_BANDWIDTH, "sweep-threads", "triad", 1, 1);
@@ -265,6 +274,10 @@ static void test_bandwidth_levels(void)
     m.col.values[2] = 96 << 20;
     static const char *const ends[] = {"read, 1 thread: 90.0 GB/s at 48M, 15.0 GB/s at 96M.", NULL};
     check_report(BENCHMARK_BANDWIDTH, &m, 1, ends, NULL);
+    put(&m, 0, 0, NAN);
+    static const char *const known[] = {"read, 1 thread: 80.0 GB/s at 64M, 15.0 GB/s at 96M.",
+                                        NULL};
+    check_report(BENCHMARK_BANDWIDTH, &m, 1, known, NULL);
     matrix_fini(&m);
 }
 
