@@ -263,7 +263,7 @@ static void find_contention(struct finder *f, const struct matrix *serial,
         f->no_memory |= why.code == ERR_NO_MEMORY;
         return; // else they have nothing in common
     }
-    const double worst[3] = {c.worst, NAN, NAN};
+    const double worst[3] = {c.worst, c.worst_lo, c.worst_hi};
     put(f, worst, "contention.max_ratio");
     int col = concurrent->col.n - 1;
     int other = axis_index(&serial->col, concurrent->col.values[col]);
@@ -618,7 +618,8 @@ struct load_family { // of one mix
     char prefix[24]; // of its metrics: "", "3r1w."
 };
 
-static int loaded_points(const struct load_family *l, int row, double x[LOADS_MAX],
+// Of the latency y its median, or an end of its interval.
+static int loaded_points(const struct load_family *l, int row, int of, double x[LOADS_MAX],
                          double y[LOADS_MAX])
 {
     int n = l->latency->col.n;
@@ -626,7 +627,7 @@ static int loaded_points(const struct load_family *l, int row, double x[LOADS_MA
         return 0;
     for (int c = 0; c < n; c++) {
         x[c] = matrix_at(l->width, row, c)->v[CELL_MEDIAN];
-        y[c] = matrix_at(l->latency, row, c)->v[CELL_MEDIAN];
+        y[c] = matrix_at(l->latency, row, c)->v[of];
     }
     return n;
 }
@@ -635,16 +636,21 @@ static void pool_knees(struct finder *f, const struct load_family *l, const stru
 {
     double x[LOADS_MAX], y[LOADS_MAX];
     for (int r = 0; r < l->latency->row.n; r++) {
-        int col = knee_of(x, y, loaded_points(l, r, x, y));
+        int col = knee_of(x, y, loaded_points(l, r, CELL_MEDIAN, x, y));
         if (col >= 0)
             pool_cell(f, matrix_at(of, r, col));
     }
 }
 
-static void pool_busy(struct finder *f, const struct load_family *l, int row)
+static double busy_of(const struct load_family *l, int row, int of)
 {
     double x[LOADS_MAX], y[LOADS_MAX];
-    pool_value(f, knee_busy(x, y, loaded_points(l, row, x, y)), NAN, NAN);
+    return knee_busy(x, y, loaded_points(l, row, of, x, y));
+}
+
+static void pool_busy(struct finder *f, const struct load_family *l, int row)
+{
+    pool_value(f, busy_of(l, row, CELL_MEDIAN), busy_of(l, row, CELL_LO), busy_of(l, row, CELL_HI));
 }
 
 static void metrics_of_nodes(struct finder *f, const struct load_family *l)

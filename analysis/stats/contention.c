@@ -87,8 +87,11 @@ static void find_worst(struct contention *c, const struct pair *p, int from)
             c->worst = r;
             c->worst_rank = p->concurrent->row.values[i];
             c->worst_bytes = p->concurrent->col.values[j];
-            c->worst_concurrent = matrix_at(p->concurrent, i, j)->v[CELL_MEDIAN];
+            const double *over = matrix_at(p->concurrent, i, j)->v, *under = partner(p, i, j)->v;
+            c->worst_concurrent = over[CELL_MEDIAN];
             c->worst_serial = c->worst_concurrent / r;
+            c->worst_lo = over[CELL_LO] / under[CELL_HI];
+            c->worst_hi = over[CELL_HI] / under[CELL_LO];
         }
 }
 

@@ -15,6 +15,8 @@ struct contention {
     int64_t from_bytes; // where they part
     int sizes;          // at and after it
     double worst;       // largest ratio (in the parted range if they part)
+    double worst_lo,
+        worst_hi; // of its interval: the cells' ends that lie farthest apart; NaN: none
     int64_t worst_rank, worst_bytes;
     double worst_serial, worst_concurrent;
     double typical_before, typical_after; // median ratios; NaN where there are no sizes

@@ -153,6 +153,10 @@ static void test_latency(void)
     CHECK(near(value(got, "contention.max_ratio"), 103.0 / 53) ||
               value(got, "contention.max_ratio") >= 103.0 / 53,
           "contention");
+    const struct metric *worst = find(got, "contention.max_ratio");
+    CHECK(worst && near(worst->lo, worst->value * 0.99 / 1.01) &&
+              near(worst->hi, worst->value * 1.01 / 0.99),
+          "with the interval of its cells");
     CHECK(near(value(got, "contention.median_ratio"), (113.0 / 63 + 123.0 / 73) / 2),
           "rank by rank");
     const struct metric *local = find(got, "latency.local.dram.median_ns");
@@ -560,6 +564,12 @@ static void test_touch_and_load(void)
     CHECK(near(value(got, "loaded.full_gbps"), 41), "what is moved");
     CHECK(near(value(got, "loaded.knee_gbps"), 39), "where it bends");
     CHECK(near(value(got, "loaded.knee_ns"), 130), "and at what price");
+    const struct metric *busy = find(got, "loaded.busy_ns");
+    CHECK(busy && near(busy->lo, 0.99 * busy->value) && near(busy->hi, 1.01 * busy->value),
+          "between two loads: %.1f ns, and its interval", busy ? busy->value : NAN);
+    matrix_at(&m[0], 0, 4)->v[CELL_HI] = NAN;
+    busy = find(run(&s, m, 2, true), "loaded.busy_ns");
+    CHECK(busy && isnan(busy->hi), "one of them has no end");
     matrix_fini(&m[0]);
     matrix_fini(&m[1]);
 }
