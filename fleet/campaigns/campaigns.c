@@ -189,6 +189,13 @@ static bool is_stored(const struct campaign *c)
 
 // ---- A round ------------------------------------------------------------------------------------
 
+// When the node was first refused in this round, also by a collector before: retry_for counts from
+// then on.
+static int64_t refused_before(const struct campaign *c, const struct campaign_fact *f)
+{
+    return f->round == c->head.round && !fleet_campaign_node_ended(f->state) ? f->ended_ms : 0;
+}
+
 static int nodes_of_facts(const struct campaign *c, struct probe_node *nodes, struct err *err)
 {
     struct interned classes = {0}, groups = {0};
@@ -200,6 +207,7 @@ static int nodes_of_facts(const struct campaign *c, struct probe_node *nodes, st
                                        .group = interned_add(&groups, f->group, err),
                                        .newest_ms = f->newest_ms,
                                        .past_s = f->past_s <= PROBE_MOST_S ? f->past_s : 0,
+                                       .refused_ms = refused_before(c, f),
                                        .state = now ? (enum probe_state)f->state : PROBE_PENDING};
         rc = nodes[i].class < 0 || nodes[i].group < 0 ? -1 : 0;
     }
@@ -214,6 +222,7 @@ static void resume_nodes(struct campaign *c)
     for (int i = 0; i < c->nodes.n; i++) {
         struct campaign_node *n = &c->states[i];
         n->seconds = (double)NAN;
+        n->ended_ms = c->plan.nodes[i].refused_ms;
         if (c->plan.nodes[i].state != PROBE_RUNNING)
             continue;
         n->requested_ms = c->facts[i].requested_ms;

@@ -32,9 +32,10 @@ struct campaign_node {
     int64_t due_ms;      // monotonic
     int64_t deadline_ms; // monotonic; 0: none yet
     int64_t followed_ms; // monotonic: when its run was requested last
-    int64_t requested_ms, ended_ms, run;
-    double seconds; // NaN: not known
-    char *why;      // owned; NULL: ""
+    int64_t requested_ms, run;
+    int64_t ended_ms; // until it has ended: when it was first refused
+    double seconds;   // NaN: not known
+    char *why;        // owned; NULL: ""
 };
 
 struct campaign {

@@ -37,10 +37,12 @@ struct probe_node {
     int class, group;  // numbers from 0: of nodes that take the same time, of `each_n`
     int64_t newest_ms; // its newest run; 0: none
     double past_s;     // duration of that; 0: not known
-    // Of the plan.
+    // Also of the plan: before a round, what is known of the same round.
     enum probe_state state;
-    int64_t again_ms, refused_ms; // pending: not before; its first refusal, 0: none
-    double expected_s;            // running
+    int64_t refused_ms; // its first refusal; 0: none
+    // Of the plan.
+    int64_t again_ms;  // pending: not before
+    double expected_s; // running
 };
 
 struct probe_class {

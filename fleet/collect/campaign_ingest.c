@@ -56,6 +56,7 @@ static int take_row(void *ctx, const struct fleet_campaign_node *n, struct err *
     fact->state = n->state;
     fact->round = n->round;
     fact->requested_ms = n->requested_ms;
+    fact->ended_ms = n->ended_ms;
     fact->run = n->run;
     return 0;
 }

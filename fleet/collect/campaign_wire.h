@@ -43,5 +43,5 @@ struct campaign_fact {
     bool newest_failed;
     // Its row; round 0: none.
     int state, round;
-    int64_t requested_ms, run;
+    int64_t requested_ms, ended_ms, run;
 };

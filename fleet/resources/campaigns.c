@@ -179,7 +179,8 @@ static int view_node(void *ctx, const struct fleet_campaign_node *n, struct err 
     if (!at || n->round != v->round || n->state < 0 || n->state >= PROBE_STATES)
         return 0;
     struct node_row *row = &v->rows[at - v->nodes.names];
-    *row = (struct node_row){n->state, n->requested_ms, n->ended_ms, n->run, n->seconds, NULL};
+    int64_t ended_ms = fleet_campaign_node_ended(n->state) ? n->ended_ms : 0;
+    *row = (struct node_row){n->state, n->requested_ms, ended_ms, n->run, n->seconds, NULL};
     if (*n->why && !(row->why = strdup(n->why)))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", v->nodes.n);
     return 0;

@@ -34,6 +34,13 @@ struct fleet_campaign_node {
     const char *why;                     // it failed or was skipped; ""
 };
 
+// Until a node has ended, its ended_ms is the time at which it was first refused in the round: a
+// collector that begins continues to count from it.
+static inline bool fleet_campaign_node_ended(int state)
+{
+    return state > 1; // done, failed, skipped
+}
+
 // Writes the campaign and the nodes that changed in one transaction. Its name, client and request
 // are those of the first call, and its nodes those of the first call of the round.
 int fleet_store_campaign_put(struct fleet_store *s, const struct fleet_campaign *c,

@@ -493,6 +493,28 @@ def test_slurm_gets_a_script_in_which_values_stay_values(collect, tmp_path):
     assert [probed(c, n) for n in c.fleet.names] == [[]] * 6, "the collector contacts no node for it"
 
 
+def test_a_node_is_not_tried_for_longer_because_the_collector_was_restarted(collect):
+    c = collect(3, "--run-ms=50", "--faults=node2 refuses").start()
+    c.wait_up(2)
+    number = begin(c, retry_for="1d")
+    refused = "SELECT ended_ms FROM campaign_node WHERE state = 0 AND ended_ms > 0"
+    until(lambda: counted(c, number, "done") == 2 and c.rows(refused))
+    assert [n["ended"] for n in show(c, number)["node_states"] if n["node"] == "node2"] == [None], "it has not ended"
+    first = c.rows(refused)
+    c.stop()
+    c.start()
+    until(lambda: (n := show(c, number)) and n["campaign"]["state"] == "waiting")
+    assert c.rows(refused) == first
+    c.stop()
+    with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db")) as db:
+        db.execute("UPDATE campaign_node SET ended_ms = ended_ms - 86400000 WHERE state = 0")
+        db.commit()
+    c.start()
+    done = ended(c, number)
+    assert states(done) == {"done": 2, "skipped": 1}
+    assert all(n["ended"] >= done["campaign"]["created"] for n in done["node_states"]), "that is when it was skipped"
+
+
 def test_a_node_whose_newest_run_is_an_import_was_measured_before(collect):
     c = collect(3, "--run-ms=50").start()
     c.wait_up(3)
