@@ -29,7 +29,10 @@ uint64_t spec_auto_bytes_of(const struct rank_cache *caches, int ranks)
     return spec_auto_bytes(most);
 }
 
-enum { PRIVATE_CACHE_BYTES = 2 << 20 }; // the largest L2 of one core today
+enum {
+    PRIVATE_LEAST = 2 << 20,   // the same for all with a smaller one
+    PRIVATE_UNKNOWN = 4 << 20, // the largest L2 today: of one core 3 MiB, of a module of four 4 MiB
+};
 
 int spec_load_cpus(const struct spec *s, const int *ranks, int n_ranks, int **ids, int *n,
                    struct err *err)
@@ -58,9 +61,16 @@ int spec_load_sharing(const int *llc, int n)
     return least ? least : 1;
 }
 
-uint64_t spec_loader_bytes(uint64_t together, int sharing)
+uint64_t spec_private_bytes(uint64_t l2, uint64_t llc)
 {
-    uint64_t part = together / (uint64_t)sharing / 64 * 64, least = 4 * PRIVATE_CACHE_BYTES;
+    if (!l2)
+        return PRIVATE_UNKNOWN;
+    return l2 < llc && l2 > PRIVATE_LEAST ? l2 : PRIVATE_LEAST;
+}
+
+uint64_t spec_loader_bytes(uint64_t together, int sharing, uint64_t private_bytes)
+{
+    uint64_t part = together / (uint64_t)sharing / 64 * 64, least = 4 * private_bytes;
     least = together < least ? together : least;
     return part < least ? least : part;
 }

@@ -21,7 +21,9 @@ int spec_load_cpus(const struct spec *s, const int *ranks, int n_ranks, int **id
 int spec_load_sharing(const int *llc, int n);
 // Working set of each loader, where all that share a cache have `together` bytes: its part, but as
 // many as four times a private cache, so that each moves memory and not its own cache.
-uint64_t spec_loader_bytes(uint64_t together, int sharing);
+uint64_t spec_loader_bytes(uint64_t together, int sharing, uint64_t private_bytes);
+// The private cache of a loader: the second level (0: not known) where it is not the last one.
+uint64_t spec_private_bytes(uint64_t l2, uint64_t llc);
 // Bytes that one rank has at once on one node, as the size says; `auto_bytes` stands for "auto". 0:
 // the benchmark has no size.
 uint64_t spec_bytes_per_rank(const struct spec *s, uint64_t auto_bytes);

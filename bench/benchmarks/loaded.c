@@ -138,11 +138,18 @@ static uint64_t find_loader_bytes(const struct loaded *w)
 {
     const struct session *s = w->s;
     CLEANUP_MEM int *llc = calloc((size_t)session_ranks(s), sizeof *llc);
+    uint64_t l2 = 0, last = 0;
     int n = 0;
-    for (int r = 0; llc && r < session_ranks(s); r++)
-        if (!loaded_is_chaser(w, r))
-            llc[n++] = s->board->slot[r].cpu_place.llc;
-    return spec_loader_bytes(session_size(s), spec_load_sharing(llc, n));
+    for (int r = 0; llc && r < session_ranks(s); r++) {
+        const struct slot *slot = &s->board->slot[r];
+        if (loaded_is_chaser(w, r))
+            continue;
+        llc[n++] = slot->cpu_place.llc;
+        l2 = slot->l2_bytes > l2 ? slot->l2_bytes : l2;
+        last = slot->llc_bytes > last ? slot->llc_bytes : last;
+    }
+    return spec_loader_bytes(session_size(s), spec_load_sharing(llc, n),
+                             spec_private_bytes(l2, last));
 }
 
 // Working set of a rank.

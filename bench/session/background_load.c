@@ -153,9 +153,15 @@ static void load_free(struct load *l)
 static uint64_t loader_bytes(const int *cpus, int n, uint64_t together)
 {
     CLEANUP_MEM int *llc = calloc((size_t)n + 1, sizeof *llc);
-    for (int i = 0; llc && i < n; i++)
+    struct cache_info most = {0};
+    for (int i = 0; llc && i < n; i++) {
+        const struct cache_info c = cache_of("", cpus[i]);
         llc[i] = cache_cpu_place("", cpus[i]).llc;
-    return spec_loader_bytes(together, llc ? spec_load_sharing(llc, n) : 1);
+        most.l2_bytes = c.l2_bytes > most.l2_bytes ? c.l2_bytes : most.l2_bytes;
+        most.llc_bytes = c.llc_bytes > most.llc_bytes ? c.llc_bytes : most.llc_bytes;
+    }
+    return spec_loader_bytes(together, llc ? spec_load_sharing(llc, n) : 1,
+                             spec_private_bytes(most.l2_bytes, most.llc_bytes));
 }
 
 // The node of a loader's CPU. -1: not known, or without memory that we may have.

@@ -697,6 +697,16 @@ static int planner_load_sharing(const struct plan *p, const struct topology *t)
     return spec_load_sharing(llc, kept);
 }
 
+// The largest of the machine: loaders on cores of another kind may need less.
+static uint64_t planner_private_bytes(const struct topology *t)
+{
+    int64_t l2 = 0;
+    for (int i = 0; i < t->n_caches; i++)
+        if (t->caches[i].level == 2 && t->caches[i].bytes > l2)
+            l2 = t->caches[i].bytes;
+    return spec_private_bytes((uint64_t)l2, (uint64_t)topology_llc_bytes(t));
+}
+
 static int64_t planner_loader_bytes(const struct plan *p, const struct spec *s,
                                     const struct topology *t, const struct page_sizes *sizes,
                                     uint64_t one, uint64_t usual)
@@ -705,8 +715,9 @@ static int64_t planner_loader_bytes(const struct plan *p, const struct spec *s,
     uint64_t together = ranks ? one : usual;
     if (!ranks && !*p->load_cpus)
         return 0;
-    return (int64_t)spec_page_round(ranks ? (enum pages)s->pages : PAGES_THP, sizes,
-                                    spec_loader_bytes(together, planner_load_sharing(p, t)));
+    return (int64_t)spec_page_round(
+        ranks ? (enum pages)s->pages : PAGES_THP, sizes,
+        spec_loader_bytes(together, planner_load_sharing(p, t), planner_private_bytes(t)));
 }
 
 // Of the ranks that work on a target at once: those of one node where they make the load.

@@ -2,18 +2,31 @@
 // Test Anything Protocol in thirty lines. A test program is a main() of CHECKs that ends with
 // `return tap_done();`.
 #pragma once
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 static int tap_count, tap_failed;
+
+// The rest of a line: texts of several lines are one, as TAP has it.
+__attribute__((unused, format(printf, 1, 2))) static void tap_say(const char *fmt, ...)
+{
+    char text[4096];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    for (char *at = text; *at; at++)
+        *at = *at == '\n' ? ' ' : *at;
+    puts(text);
+}
 
 #define CHECK(cond, ...)                                                                           \
     do {                                                                                           \
         int tap_ok_ = !!(cond);                                                                    \
         tap_failed += !tap_ok_;                                                                    \
         printf("%sok %d - ", tap_ok_ ? "" : "not ", ++tap_count);                                  \
-        printf(__VA_ARGS__);                                                                       \
-        putchar('\n');                                                                             \
+        tap_say(__VA_ARGS__);                                                                      \
         if (!tap_ok_)                                                                              \
             printf("# %s:%d: %s\n", __FILE__, __LINE__, #cond);                                    \
         fflush(stdout); /* a child would write it again, at its _exit() with ThreadSanitizer */    \
@@ -46,6 +59,5 @@ __attribute__((unused)) static int tap_done(void)
 #define SKIP(...)                                                                                  \
     do {                                                                                           \
         printf("ok %d # SKIP ", ++tap_count);                                                      \
-        printf(__VA_ARGS__);                                                                       \
-        putchar('\n');                                                                             \
+        tap_say(__VA_ARGS__);                                                                      \
     } while (0)

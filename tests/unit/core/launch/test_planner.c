@@ -387,9 +387,18 @@ static void many_ranks(void)
 static void loaders(void)
 {
     struct topology t CLEANUP(topology_fini) =
-        synthetic("node:1 l3:1(size=335544320) core:120 pu:1");
+        synthetic("node:1 l3:1(size=335544320) l2:120(size=1048576) core:1 pu:1");
     struct plan p CLEANUP(plan_fini) = {0};
     struct err err = {0};
+    for (int i = 0; i < t.n_caches; i++)
+        t.caches[i].bytes = t.caches[i].level == 2 ? 5 << 20 : t.caches[i].bytes;
+    if (make(&p, &t, "{\"benchmark\":\"loaded\"}", &err) < 0)
+        abort();
+    CHECK(p.bytes_per_loader == 20 << 20, "four caches of 5 MiB: %lld MiB",
+          (long long)(p.bytes_per_loader >> 20));
+    plan_fini(&p);
+    for (int i = 0; i < t.n_caches; i++)
+        t.caches[i].bytes = t.caches[i].level == 2 ? 1 << 20 : t.caches[i].bytes;
     if (make(&p, &t, "{\"benchmark\":\"loaded\"}", &err) < 0)
         abort();
     CHECK(p.bytes_per_rank == 1280 << 20 && p.bytes_per_loader == 12 << 20,
@@ -403,9 +412,16 @@ static void loaders(void)
     CHECK(spec_load_sharing(shared, 5) == 2 && spec_load_sharing(shared, 6) == 1 &&
               spec_load_sharing(none, 2) == 1 && spec_load_sharing(none, 0) == 1,
           "the cache that fewest share; one that is not known is not shared");
-    CHECK(spec_loader_bytes(1 << 30, 4) == 1 << 28 && spec_loader_bytes(1 << 26, 64) == 8 << 20 &&
-              spec_loader_bytes(4 << 20, 64) == 4 << 20,
+    CHECK(spec_loader_bytes(1 << 30, 4, 2 << 20) == 1 << 28 &&
+              spec_loader_bytes(1 << 26, 64, 2 << 20) == 8 << 20 &&
+              spec_loader_bytes(1 << 26, 64, 3 << 20) == 12 << 20 &&
+              spec_loader_bytes(4 << 20, 64, 2 << 20) == 4 << 20,
           "a part, but more than a private cache holds where there is as much");
+    CHECK(spec_private_bytes(1 << 20, 32 << 20) == 2 << 20 &&
+              spec_private_bytes(3 << 20, 36 << 20) == 3 << 20 &&
+              spec_private_bytes(8 << 20, 8 << 20) == 2 << 20 &&
+              spec_private_bytes(0, 32 << 20) == 4 << 20,
+          "the second level, unless it is the last");
 }
 
 static bool notes(const struct topology *t, const char *request, const char *says)
