@@ -59,7 +59,10 @@ export async function show(root, { id, retitle }) {
   }
 
   async function fill() {
-    const wanted = page, found = await get(`v1/fleet/campaigns/${id}?` + new URLSearchParams([["limit", NODES], ...(page ? [["cursor", cursors[page]]] : [])])), now = JSON.stringify([page, found]), { campaign } = found;
+    const wanted = page, found = await get(`v1/fleet/campaigns/${id}?` + new URLSearchParams([["limit", NODES], ...(page ? [["cursor", cursors[page]]] : [])])).catch((error) => {
+      if (page && error.status === 422) page = 0; // a new round has other nodes
+      throw error;
+    }), now = JSON.stringify([page, found]), { campaign } = found;
     if (stopped || wanted !== page) return;
     retitle(`Campaign ${campaign.name}: ${campaign.state}`);
     if (now !== seen) describe(campaign);
