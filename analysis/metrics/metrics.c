@@ -871,7 +871,9 @@ static void metrics_of_hierarchy(struct finder *f)
 {
     struct hierarchy h;
     struct err err = {0};
-    if (hierarchy_find(&h, f->in->matrices, f->in->n_matrices, -1, &err) < 0) {
+    CLEANUP_MEM bool *rows = NULL;
+    if (hierarchy_rows(&rows, f->in->matrices, f->in->n_matrices, &f->places, &err) < 0 ||
+        hierarchy_find_of(&h, f->in->matrices, f->in->n_matrices, rows, &err) < 0) {
         f->no_memory = true;
         return;
     }

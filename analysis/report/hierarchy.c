@@ -10,6 +10,7 @@
 
 #include "analysis/report/section.h"
 #include "analysis/stats/hierarchy.h"
+#include "analysis/stats/rank_places.h"
 #include "base/cleanup.h"
 #include "model/spec_values.h"
 
@@ -306,20 +307,42 @@ static int report_ranks(struct report_out *o, const struct report_source *run, s
     return 0;
 }
 
+static int hierarchy_report_rows(bool **rows, const struct report_source *run, struct err *err)
+{
+    struct places places CLEANUP(places_fini) = {0};
+    return places_init(&places, run->ranks, run->n_ranks, run->topology, err) < 0
+               ? -1
+               : hierarchy_rows(rows, run->matrices, run->n, &places, err);
+}
+
+static void report_strongest(struct report_out *o, const struct report_source *run,
+                             const bool *rows)
+{
+    int n = 0, all = run->matrices[0].row.n;
+    for (int i = 0; i < all; i++)
+        n += rows[i];
+    jsonw_i64(report_finding(o, "strongest"), "ranks", n);
+    report_say(o, "What follows is of the %d of %d ranks on the strongest kind of core.", n, all);
+}
+
 int section_hierarchy(struct report_out *o, const struct report_source *run,
                       const struct report_source *with, struct err *err)
 {
     struct hierarchy h;
+    CLEANUP_MEM bool *rows = NULL;
     const struct rank_info *poor = without_huge_pages(run);
     (void)with;
-    if (hierarchy_find(&h, run->matrices, run->n, -1, err) < 0)
+    if (hierarchy_report_rows(&rows, run, err) < 0 ||
+        hierarchy_find_of(&h, run->matrices, run->n, rows, err) < 0)
         return -1;
     int64_t usual = usual_bytes(run, &h, poor != NULL);
-    if (hierarchy_find_usual(&h, run->matrices, run->n, -1, usual, err) < 0)
+    if (hierarchy_find_usual(&h, run->matrices, run->n, rows, usual, err) < 0)
         return -1;
     report_head(o, "What a load's latency is made of");
     if (report_ranks(o, run, err) < 0)
         return -1;
+    if (rows)
+        report_strongest(o, run, rows);
     for (int k = 0; k < h.levels.n; k++)
         report_level(o, &h, run, k);
     report_reach(o, &h.base, "base");

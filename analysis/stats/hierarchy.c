@@ -84,8 +84,19 @@ static const struct matrix *hierarchy_matrix(const struct matrix *list, int n, c
     return NULL;
 }
 
-static int line_of(struct line *l, const struct matrix *list, int n, const char *name, int row,
-                   struct err *err)
+// The ranks that count: of one row, or those of a list.
+struct rank_choice {
+    int row;          // -1: the list
+    const bool *rows; // NULL: all
+};
+
+static bool is_chosen(const struct rank_choice *c, int row)
+{
+    return c->row >= 0 ? row == c->row : !c->rows || c->rows[row];
+}
+
+static int line_of(struct line *l, const struct matrix *list, int n, const char *name,
+                   const struct rank_choice *chosen, struct err *err)
 {
     const struct matrix *m = hierarchy_matrix(list, n, name);
     int rows = m ? m->row.n : 0;
@@ -99,7 +110,7 @@ static int line_of(struct line *l, const struct matrix *list, int n, const char 
         return -1;
     for (int c = 0; c < l->n; c++) {
         for (int r = 0; r < rows; r++)
-            if (row < 0 || r == row)
+            if (is_chosen(chosen, r))
                 rank_values_add(&values, matrix_at(m, r, c));
         l->y[c] = rank_values_middle(&values, &l->ends[c]);
     }
@@ -206,8 +217,8 @@ static int add_hops(const struct matrix *nodes, int row, int home, double *hops,
 
 // Ranks on different nodes have different nearest ones, so a median over ranks is not that of a
 // column.
-static int hierarchy_find_nodes(struct hierarchy *out, const struct matrix *nodes, int row,
-                                struct err *err)
+static int hierarchy_find_nodes(struct hierarchy *out, const struct matrix *nodes,
+                                const struct rank_choice *chosen, struct err *err)
 {
     int rows = nodes ? nodes->row.n : 0, n = 0;
     size_t cells = nodes ? (size_t)rows * (size_t)nodes->col.n : 0;
@@ -218,7 +229,7 @@ static int hierarchy_find_nodes(struct hierarchy *out, const struct matrix *node
     if (rank_values_init(&near, rows, err) < 0)
         return -1;
     for (int r = 0; r < rows; r++) {
-        int home = row < 0 || r == row ? nearest_node(nodes, r) : -1;
+        int home = is_chosen(chosen, r) ? nearest_node(nodes, r) : -1;
         if (home < 0)
             continue;
         rank_values_add(&near, matrix_at(nodes, r, home));
@@ -277,17 +288,17 @@ static int hierarchy_fill_from(struct hierarchy *out, const struct line *l, stru
     return 0;
 }
 
-int hierarchy_find(struct hierarchy *out, const struct matrix *list, int n, int row,
-                   struct err *err)
+static int hierarchy_find_chosen(struct hierarchy *out, const struct matrix *list, int n,
+                                 const struct rank_choice *chosen, struct err *err)
 {
     struct line l[LINES] = {0};
     int outcome = 0;
     *out = (struct hierarchy){0};
     for (int i = 0; outcome == 0 && i < LINES; i++)
-        outcome = line_of(&l[i], list, n, names[i], row, err);
+        outcome = line_of(&l[i], list, n, names[i], chosen, err);
     outcome = outcome == 0 ? hierarchy_fill_from(out, l, err) : outcome;
     if (outcome == 0)
-        outcome = hierarchy_find_nodes(out, hierarchy_matrix(list, n, "nodes"), row, err);
+        outcome = hierarchy_find_nodes(out, hierarchy_matrix(list, n, "nodes"), chosen, err);
     if (outcome == 0)
         hierarchy_find_strides(out, &l[STRIDE]); // beside memory
     for (int i = 0; i < LINES; i++)
@@ -295,11 +306,41 @@ int hierarchy_find(struct hierarchy *out, const struct matrix *list, int n, int 
     return outcome;
 }
 
-int hierarchy_find_usual(struct hierarchy *h, const struct matrix *list, int n, int row,
+int hierarchy_find(struct hierarchy *out, const struct matrix *list, int n, int row,
+                   struct err *err)
+{
+    return hierarchy_find_chosen(out, list, n, &(struct rank_choice){row, NULL}, err);
+}
+
+int hierarchy_find_of(struct hierarchy *out, const struct matrix *list, int n, const bool *rows,
+                      struct err *err)
+{
+    return hierarchy_find_chosen(out, list, n, &(struct rank_choice){-1, rows}, err);
+}
+
+int hierarchy_rows(bool **rows, const struct matrix *list, int n, const struct places *places,
+                   struct err *err)
+{
+    bool several = false;
+    const struct axis *ranks = n ? &list[0].row : NULL;
+    int strongest = ranks ? places_strongest(places, ranks, &several) : -1;
+    *rows = NULL;
+    if (!several)
+        return 0;
+    *rows = calloc((size_t)ranks->n + 1, sizeof **rows);
+    if (!*rows)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", ranks->n);
+    for (int i = 0; i < ranks->n; i++)
+        (*rows)[i] = places_kind(places, ranks->values[i]) == strongest;
+    return 0;
+}
+
+int hierarchy_find_usual(struct hierarchy *h, const struct matrix *list, int n, const bool *rows,
                          int64_t usual, struct err *err)
 {
     struct line curve CLEANUP(line_fini) = {0};
-    if (line_of(&curve, list, n, names[CURVE], row, err) < 0)
+    const struct rank_choice chosen = {-1, rows};
+    if (line_of(&curve, list, n, names[CURVE], &chosen, err) < 0)
         return -1;
     h->usual_share = usual > 0 ? latency_at(&curve, usual) / h->largest_ns : NAN;
     return 0;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "analysis/stats/levels.h"
+#include "analysis/stats/rank_places.h"
 #include "model/matrix.h"
 
 enum { HIERARCHY_STRIDES_MAX = 16 };
@@ -53,8 +54,15 @@ struct hierarchy {
 // is the only error: what the matrices do not have is NaN or 0.
 int hierarchy_find(struct hierarchy *out, const struct matrix *list, int n, int row,
                    struct err *err);
+// Of the medians over these rows; NULL: all.
+int hierarchy_find_of(struct hierarchy *out, const struct matrix *list, int n, const bool *rows,
+                      struct err *err);
+// The rows that count where ranks are on several kinds of cores: those of the strongest. A median
+// over kinds is that of no core. *rows is the caller's; NULL: all count.
+int hierarchy_rows(bool **rows, const struct matrix *list, int n, const struct places *places,
+                   struct err *err);
 // Sets usual_share, of the working set that other benchmarks take.
-int hierarchy_find_usual(struct hierarchy *h, const struct matrix *list, int n, int row,
+int hierarchy_find_usual(struct hierarchy *h, const struct matrix *list, int n, const bool *rows,
                          int64_t usual, struct err *err);
 // Whether the step of the curve at so many bytes is where translations of base pages run out. They
 // have `base_page` bytes; 0: not known, the usual.

@@ -110,7 +110,7 @@ int main(void)
     int n = hierarchy_matrices(m, 3);
     matrix_at(&m[0], 2, 5)->v[CELL_MEDIAN] = 900; // one rank of three, at one size
     CHECK(hierarchy_find(&h, m, n, -1, &err) == 0 &&
-              hierarchy_find_usual(&h, m, n, -1, 128 << 20, &err) == 0,
+              hierarchy_find_usual(&h, m, n, NULL, 128 << 20, &err) == 0,
           "of all ranks");
     check_levels(&h);
     check_reach(&h);

@@ -475,6 +475,19 @@ static void test_hierarchy(void)
     got = run(&s, m, n, false);
     CHECK(near(value(got, "hierarchy.memory_ns"), 96) && near(value(got, "hierarchy.hop_ns"), 63),
           "memory of each rank's nearest node, not the mean of near and far");
+    for (int i = 0; i < RANKS; i++)
+        cpus[i].kind = i % 2;
+    for (int i = 0; i < n; i++)
+        for (int c = 0; c < m[i].col.n; c++)
+            matrix_at(&m[i], 0, c)->v[CELL_MEDIAN] *= 3;
+    got = run(&s, m, n, true);
+    CHECK(near(value(got, "hierarchy.memory_ns"), 96) && near(value(got, "hierarchy.hop_ns"), 63) &&
+              near(value(got, "hierarchy.cycle_ns"), 0.25) &&
+              near(value(got, "hierarchy.stride.4096.ns"), 48) &&
+              near(value(got, "hierarchy.parallel.access_ns"), 8),
+          "of the rank on the strong core alone");
+    for (int i = 0; i < RANKS; i++)
+        cpus[i].kind = 0;
     for (int i = 0; i < n; i++)
         matrix_fini(&m[i]);
 }

@@ -498,6 +498,29 @@ static void test_hierarchy(void)
     buf_free(&lines);
 }
 
+static void test_hierarchy_kinds(void)
+{
+    struct topo_cpu cores[] = {{.os = 0, .kind = 1}, {.os = 1, .kind = 0}};
+    const struct topology t = {.n_cpus = 2, .cpus = cores, .n_kinds = 2};
+    const struct rank_info on[] = {{.rank = 0, .cpu = 0, .huge_share = 1},
+                                   {.rank = 1, .cpu = 1, .huge_share = 1}};
+    struct matrix m[HIERARCHY_PARTS] = {0};
+    const struct report_source s = {.benchmark = BENCHMARK_HIERARCHY,
+                                    .matrices = m,
+                                    .n = hierarchy_matrices(m, 2),
+                                    .topology = &t,
+                                    .ranks = on,
+                                    .n_ranks = 2};
+    CLEANUP_BUF struct buf md = BUF_INIT;
+    struct report *r = report_new(&s, NULL, NULL);
+    report_write_markdown(r, &md);
+    CHECK(strstr(buf_text(&md), "What follows is of the 1 of 2 ranks on the strongest kind"),
+          "of two kinds of cores one counts");
+    report_free(r);
+    for (int i = 0; i < s.n; i++)
+        matrix_fini(&m[i]);
+}
+
 // The core of rank 1 and node 2 are odd.
 static void test_scan(void)
 {
@@ -640,6 +663,7 @@ int main(void)
     test_atomics();
     test_pairs();
     test_hierarchy();
+    test_hierarchy_kinds();
     test_scan();
     test_pagefault();
     test_touch_and_load();
