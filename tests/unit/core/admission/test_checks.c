@@ -7,6 +7,8 @@
 // As things were two seconds ago.
 static void remember(struct look *l)
 {
+    if (l->have_earlier)
+        readings_fini(&l->earlier);
     take(&l->earlier, 1000);
     l->have_earlier = true;
 }
