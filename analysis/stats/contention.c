@@ -82,12 +82,13 @@ static void find_worst(struct contention *c, const struct pair *p, int from)
     for (int j = from; j < p->concurrent->col.n; j++)
         for (int i = 0; i < p->concurrent->row.n; i++) {
             double r = ratio_at(p, i, j);
-            if (!(r > c->worst))
+            const struct cell *alone = partner(p, i, j);
+            if (!alone || !(r > c->worst))
                 continue;
             c->worst = r;
             c->worst_rank = p->concurrent->row.values[i];
             c->worst_bytes = p->concurrent->col.values[j];
-            const double *over = matrix_at(p->concurrent, i, j)->v, *under = partner(p, i, j)->v;
+            const double *over = matrix_at(p->concurrent, i, j)->v, *under = alone->v;
             c->worst_concurrent = over[CELL_MEDIAN];
             c->worst_serial = c->worst_concurrent / r;
             c->worst_lo = over[CELL_LO] / under[CELL_HI];

@@ -57,11 +57,15 @@ def views(collector):
 
 
 def written_by_arrival(server):
-    """Whether the runs lie in the order of their arrival in each month: who reads the feed reads the blocks one after the other."""
+    """Whether the runs lie in the order of their arrival in each month: who reads the feed reads the blocks one after the other.
+    PostgreSQL may put a short row where one before left room for it, so a few are elsewhere. Written node by node, a row would be
+    away from its place by a third of all."""
     months = {}
     for month, arrival in server.rows("SELECT tableoid, arrival FROM run ORDER BY tableoid, ctid"):
         months.setdefault(month, []).append(int(arrival))
-    return months and all(of == sorted(of) for of in months.values())
+    places = {month: {arrival: i for i, arrival in enumerate(sorted(of))} for month, of in months.items()}
+    away = [abs(places[month][arrival] - i) / len(of) for month, of in months.items() for i, arrival in enumerate(of)]
+    return away and sum(away) / len(away) < 0.1
 
 
 def test_every_table_is_moved(history, make_postgresql):  # noqa: F811
