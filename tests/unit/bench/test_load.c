@@ -109,8 +109,10 @@ static void threads(void)
         char node[16];
         snprintf(node, sizeof node, "%d", place_node_of_cpu(atoi(cpus)));
         CHECK(isnan(r.share) == !*r.nodes &&
-                  (!*r.nodes || (r.share == 1 && r.share_after == 1 && strcmp(r.nodes, node) == 0)),
-              "its memory was on node \"%s\": %.3f", r.nodes, r.share);
+                  (!*r.nodes ||
+                   (r.share > 0.999 && r.share_after > 0.999 && strcmp(r.nodes, node) == 0)),
+              "its memory was on node \"%s\" of \"%s\": %f, %f", r.nodes, node, r.share,
+              r.share_after);
     }
     CHECK(!load_start(LOAD_READ, "", BYTES, 0, &err), "no CPUs: %s", err.text);
     CHECK(!load_start(LOAD_READ, "4000", BYTES, 0, &err), "no such CPU: %s", err.text);
