@@ -462,7 +462,7 @@ static void check_throttled(struct judge *j)
               b->cooling, events - b->cooling);
 }
 
-// A correction holds the memory up for as long as a hundred reads, and its DIMM makes more of them.
+// A correction takes time that is in a sample, and a DIMM that needs one may need more.
 static void check_memory_errors(struct judge *j)
 {
     const struct readings *a = j->in->earlier, *b = j->in->now;

@@ -4,7 +4,6 @@
 // "branch 0 channel 1 slot 0".
 #include "core/node/memory_channels.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,13 +13,12 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "core/node/memory_controllers.h"
 
 enum {
     CHANNELS_MAX = 256, // of a controller
     BRANCH_CHANNELS = 16,
 };
-
-static const char controllers[] = "sys/devices/system/edac/mc";
 
 // The number after a layer's name; -1: there is no such layer.
 static long layer_of(const char *location, const char *name)
@@ -74,19 +72,14 @@ static int controller_write(const char *folder, const char *name, struct buf *ou
 void memory_channels_describe(const char *root, char *out, size_t room)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
-    struct dirent **list = NULL;
-    char folder[600];
-    int channels = 0;
-    snprintf(folder, sizeof folder, "%s/%s", root, controllers);
-    int n = scandir(folder, &list, NULL, versionsort);
+    CLEANUP_MEM int *numbers = NULL;
+    char folder[600], name[16];
+    int n = memory_controllers_list(&numbers, root), channels = 0;
     for (int i = 0; i < n; i++) {
-        const char *name = list[i]->d_name;
-        snprintf(folder, sizeof folder, "%s/%s/%.20s", root, controllers, name);
-        if (str_starts(name, "mc") && isdigit((unsigned char)name[2]) && strlen(name) < 20)
-            channels += controller_write(folder, name, &text);
-        free(list[i]);
+        snprintf(name, sizeof name, "mc%d", numbers[i]);
+        snprintf(folder, sizeof folder, "%s/" MEMORY_CONTROLLERS "/%s", root, name);
+        channels += controller_write(folder, name, &text);
     }
-    free(list);
     *out = '\0';
     if (channels > 0)
         snprintf(out, room, "%d: %s", channels, buf_text(&text));
