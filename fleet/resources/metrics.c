@@ -13,7 +13,7 @@
 #include "core/os/process_use.h"
 #include "fleet/resources/resources.h"
 #include "fleet/services/class_metrics.h"
-#include "fleet/services/polling_lag.h"
+#include "fleet/services/polling.h"
 #include "fleet/services/services.h"
 #include "http/server/status_counts.h"
 
@@ -62,8 +62,7 @@ static int ages_of(const struct poller *p, bool push, int64_t *ages)
     if (polling_stands_by(p))
         return 0;
     for (int i = 0; i < n; i++)
-        if (nodes[i]->state != NODE_GONE && !node_asleep(nodes[i]) && !*nodes[i]->behind &&
-            nodes[i]->pushes == push && nodes[i]->seen_ms)
+        if (polling_awaits(nodes[i]) && nodes[i]->pushes == push && nodes[i]->seen_ms)
             ages[known++] = now_ms > nodes[i]->seen_ms ? now_ms - nodes[i]->seen_ms : 0;
     return known;
 }
@@ -103,19 +102,15 @@ static int write_ages(const struct fleet_services *s, struct exposition *e, stru
 
 static void write_node_counts(const struct poller *p, struct exposition *e)
 {
-    int n, states[NODE_STATES] = {0}, outcomes[FLEET_OUTCOMES] = {0};
-    struct polled *const *nodes = poller_nodes(p, &n);
-    for (int i = 0; i < n; i++) {
-        states[nodes[i]->state]++;
-        outcomes[nodes[i]->outcome]++;
-    }
+    struct polling_counts c;
+    polling_count(p, &c);
     exposition_begin(e, "numaprobe_fleet_nodes", "gauge", "Nodes by state");
     for (int i = 0; i < NODE_STATES; i++)
-        exposition_labelled(e, "state", node_states[i].name, states[i]);
+        exposition_labelled(e, "state", node_states[i].name, c.states[i]);
     exposition_begin(e, "numaprobe_fleet_outcomes", "gauge",
                      "Nodes whose last page was not stored as it was, by reason");
     for (int i = FLEET_STORED + 1; i < FLEET_OUTCOMES; i++)
-        exposition_labelled(e, "outcome", fleet_outcomes[i].name, outcomes[i]);
+        exposition_labelled(e, "outcome", fleet_outcomes[i].name, c.outcomes[i]);
 }
 
 static void write_collecting(const struct fleet_services *s, struct exposition *e)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the history says of one node: its set-up and since when it has it, and each of its metrics
 // beside its peers. All nodes are read, since they are judged together. In the process that reads.
-#include <string.h>
-
 #include "analysis/peers/fleet_findings.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
@@ -60,11 +58,11 @@ static int write_setup(const struct request *q, const struct fleet *f, struct js
     if (nodeset_add(&one, q->name, err) < 0 ||
         fleet_store_setups(store, &one, take_setup, &s, err) < 0)
         return -1;
-    int config = s.n ? interned_find(&f->configs, s.now.config_hash) : -1;
     if (!s.n) {
         jsonw_null(w, "setup");
         return 0;
     }
+    int config = interned_find(&f->configs, s.now.config_hash);
     jsonw_object(w, "setup");
     jsonw_text(w, "config", s.now.config_hash);
     jsonw_time(w, "since", s.since_ms);

@@ -13,6 +13,7 @@
 #include "fleet/services/class_metrics.h"
 #include "fleet/services/known_nodes.h"
 #include "fleet/services/name_runs.h"
+#include "fleet/services/polling.h"
 #include "fleet/services/services.h"
 #include "fleet/services/stored_fleet.h"
 
@@ -66,11 +67,9 @@ static void write_faults(const struct polled *n, struct jsonw *w)
 // Why its last request failed, or why there is none: a collector on standby contacts no node.
 static const char *problem_of(const struct polled *n, const struct fleet_services *s)
 {
-    struct poller_totals t;
     if (*n->why || n->state != NODE_NEW)
         return n->why;
-    poller_totals(s->poller, &t);
-    return t.store_state == STORE_STANDBY
+    return polling_stands_by(s->poller)
                ? "this collector is standby and contacts no node: request the one that writes"
                : "";
 }

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "fleet/resources/resources.h"
-#include "fleet/services/polling_lag.h"
+#include "fleet/services/polling.h"
 #include "fleet/services/services.h"
 #include "http/messages/alive.h"
 
@@ -44,20 +44,16 @@ int fleetd_openapi(struct request *q, struct reply *r, struct err *err)
 
 static void write_states(const struct poller *p, struct jsonw *w)
 {
-    int n, states[NODE_STATES] = {0}, outcomes[FLEET_OUTCOMES] = {0};
-    struct polled *const *nodes = poller_nodes(p, &n);
-    for (int i = 0; i < n; i++) {
-        states[nodes[i]->state]++;
-        outcomes[nodes[i]->outcome]++;
-    }
-    jsonw_i64(w, "nodes", n - states[NODE_GONE]);
+    struct polling_counts c;
+    polling_count(p, &c);
+    jsonw_i64(w, "nodes", c.all - c.states[NODE_GONE]);
     jsonw_object(w, "states");
     for (int i = 0; i < NODE_STATES; i++)
-        jsonw_i64(w, node_states[i].name, states[i]);
+        jsonw_i64(w, node_states[i].name, c.states[i]);
     jsonw_end(w);
     jsonw_object(w, "outcomes");
     for (int i = FLEET_STORED + 1; i < FLEET_OUTCOMES; i++)
-        jsonw_i64(w, fleet_outcomes[i].name, outcomes[i]);
+        jsonw_i64(w, fleet_outcomes[i].name, c.outcomes[i]);
     jsonw_end(w);
 }
 

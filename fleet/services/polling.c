@@ -1,8 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request that has begun does not wait any more, however long it takes.
-#include "fleet/services/polling_lag.h"
+#include "fleet/services/polling.h"
 
 #include "base/clock.h"
+
+void polling_count(const struct poller *p, struct polling_counts *out)
+{
+    struct polled *const *nodes;
+    *out = (struct polling_counts){0};
+    nodes = poller_nodes(p, &out->all);
+    for (int i = 0; i < out->all; i++) {
+        out->states[nodes[i]->state]++;
+        out->outcomes[nodes[i]->outcome]++;
+    }
+}
+
+bool polling_awaits(const struct polled *n)
+{
+    return n->state != NODE_GONE && !node_asleep(n) && !*n->behind;
+}
 
 bool polling_stands_by(const struct poller *p)
 {
@@ -25,7 +41,7 @@ int64_t polling_lag_ms(const struct poller *p)
     if (polling_stands_by(p))
         return 0;
     for (int i = 0; i < n; i++)
-        if (nodes[i]->state != NODE_GONE && !node_asleep(nodes[i]) && !*nodes[i]->behind)
+        if (polling_awaits(nodes[i]))
             lag_ms = longer_wait(nodes[i], mono_ms, lag_ms);
     for (int i = 0; (collector = poller_collector_at(p, i)); i++)
         lag_ms = longer_wait(collector, mono_ms, lag_ms);

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the collector keeps up with its nodes.
+// The nodes as a whole, and whether the collector keeps up with them.
 #pragma once
 #include "fleet/collect/poller.h"
 
+struct polling_counts {
+    int all, states[NODE_STATES], outcomes[FLEET_OUTCOMES]; // nodes, also those that are gone
+};
+void polling_count(const struct poller *p, struct polling_counts *out);
+// Something is to come from the node itself: it is named, powered on, and not behind a collector.
+bool polling_awaits(const struct polled *n);
 // On standby: it contacts no node, and another collector does.
 bool polling_stands_by(const struct poller *p);
 // ms. For how long the node or the collector that waits longest is due; 0: none is. What comes
