@@ -43,8 +43,12 @@ enum judged_part {
     JUDGED_BODY,        // the judgement
     JUDGED_PARTS
 };
+struct judged_store { // what it holds
+    int64_t bytes, runs;
+};
 struct judged_head {
     uint32_t bytes[JUDGED_PARTS];
+    struct judged_store store;
     char problem[200]; // "": it was made
 };
 

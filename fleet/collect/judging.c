@@ -57,6 +57,7 @@ struct judging {
     const struct naming *naming;
     struct draining *draining;                       // NULL: no node is drained
     struct buf said[JUDGED_BODY], next[JUDGED_BODY]; // parts of the judgement, and of the next one
+    struct judged_store holds, next_holds;
     char problem[INGEST_TEXT];
     struct fleet_tally judged;
     bool counted;
@@ -117,6 +118,7 @@ static void take_judgement(struct judging *j)
         buf_reset(&j->next[i]);
         buf_add(&j->next[i], at, head.bytes[i]);
     }
+    j->next_holds = head.store;
     if (send_judgement(j, at, head.bytes[JUDGED_BODY], &err) < 0) {
         judging_failed(j, err.text);
         return;
@@ -347,6 +349,7 @@ static void judgement_done(struct judging *j, const struct ingest_report *r)
         j->said[i] = j->next[i];
         j->next[i] = was;
     }
+    j->holds = j->next_holds;
     j->judged_ms = clock_wall_ms();
     if (j->draining)
         draining_begin(j->draining, buf_text(&j->said[JUDGED_DRAIN_NOW]));
@@ -427,6 +430,7 @@ struct judging_summary judging_summary(const struct judging *j)
                                     .coverage = &j->said[JUDGED_COVERAGE],
                                     .drain = &j->said[JUDGED_DRAIN],
                                     .drain_lines = &j->said[JUDGED_DRAIN_LINES],
+                                    .store = j->holds,
                                     .judged_ms = j->judged_ms,
                                     .problem = j->problem,
                                     .drain_problem =

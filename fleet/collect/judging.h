@@ -5,6 +5,7 @@
 // to drain (fleet/judging_drain.h).
 #pragma once
 #include "fleet/collect/draining.h"
+#include "fleet/collect/judged_wire.h"
 
 enum {
     JUDGING_HOUR_S = 3600, // judged at least as often
@@ -26,6 +27,7 @@ struct judging_summary {
     // Of the last judgement that was stored; empty: there is none yet. Borrowed until the next one.
     const struct buf *coverage, *drain; // a JSON object each
     const struct buf *drain_lines;
+    struct judged_store store; // of the same judgement
     int64_t judged_ms;         // UTC: the last one that was stored; 0: none yet
     const char *problem;       // why the last one failed; "": it did not
     const char *drain_problem; // why nodes could not be drained the last time; "": they were

@@ -145,6 +145,14 @@ static void write_kept_counts(const struct judging *j, struct exposition *e)
 {
     const struct judging_summary s = judging_summary(j);
     const struct kept_counts *c = &s.judged.counts;
+    if (s.judged_ms) {
+        exposition_single(e, "numaprobe_fleet_store_bytes", "gauge",
+                          "What the store takes, when the fleet was judged last",
+                          (double)s.store.bytes);
+        exposition_single(e, "numaprobe_fleet_store_runs", "gauge",
+                          "Runs in the store, when the fleet was judged last",
+                          (double)s.store.runs);
+    }
     if (!s.counted)
         return;
     exposition_begin(e, "numaprobe_fleet_kept_findings", "gauge",

@@ -155,6 +155,18 @@ static void write_collectors(const struct poller *p, struct jsonw *w)
     jsonw_end(w);
 }
 
+// What the store holds is counted with each judgement.
+static void write_holds(const struct judging_summary *s, struct jsonw *w)
+{
+    const int64_t held[] = {s->store.runs, s->store.bytes};
+    static const char *const names[] = {"store_runs", "store_bytes"};
+    for (size_t i = 0; i < COUNT_OF(held); i++)
+        if (s->judged_ms)
+            jsonw_i64(w, names[i], held[i]);
+        else
+            jsonw_null(w, names[i]);
+}
+
 static void write_kept(const struct judging_summary *s, struct jsonw *w)
 {
     const struct kept_counts *c = &s->judged.counts;
@@ -205,14 +217,15 @@ int fleetd_status(struct request *q, struct reply *r, struct err *err)
     jsonw_text(&w, "store_state", store_state_names[t.store_state]);
     jsonw_time(&w, "store_since", t.store_since_ms);
     jsonw_text(&w, "store_problem", t.store);
+    const struct judging_summary judged = judging_summary(s->judging);
+    write_holds(&judged, &w);
     jsonw_i64(&w, "requests", t.requests);
     jsonw_i64(&w, "failed", t.failed);
     jsonw_i64(&w, "runs_stored", t.stored);
     jsonw_i64(&w, "in_flight", t.in_flight);
     jsonw_i64(&w, "backlog_bytes", (int64_t)poller_backlog(s->poller));
     jsonw_i64(&w, "every_s", s->config->every_s);
-    const struct judging_summary findings = judging_summary(s->judging);
-    write_kept(&findings, &w);
+    write_kept(&judged, &w);
     jsonw_end(&w);
     return reply_json(r, 200, &body, err);
 }

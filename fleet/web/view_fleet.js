@@ -138,7 +138,8 @@ function coverage(classes, nodes) {
 }
 
 function collector(status) {
-  const facts = [["Backlog", bytes(status.backlog_bytes)], ["Runs stored since its start", whole(status.runs_stored)], ["Requests on the way", whole(status.in_flight)],
+  const holds = status.store_bytes === null ? "not known yet" : `${whole(status.store_runs)} runs, ${bytes(status.store_bytes)}`;
+  const facts = [["Store", holds], ["Backlog", bytes(status.backlog_bytes)], ["Runs stored since its start", whole(status.runs_stored)], ["Requests on the way", whole(status.in_flight)],
     ["Requests that failed", `${whole(status.failed)} of ${whole(status.requests)}`], ["Each node is contacted every", age(status.every_s)], ["Version", status.version], ["Running since (UTC)", when(status.started)]];
   const outcomes = Object.entries(status.outcomes).filter(([, n]) => n);
   return make("section", { class: "card", id: "collector" }, make("h2", {}, "Collector"), make("dl", { class: "facts" }, facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))),

@@ -41,7 +41,6 @@ UNUSED = {
     "fetch_run": "tests/unit/fetch/test_many.c",
     "srv_read": "any bytes as a response of DNS, by tests/fuzz",
     # The store of a fleet, for the collector.
-    "fleet_store_size": "tests/unit/fleet/test_store.c",
     "fleet_store_version": "tests/unit/fleet/test_store.c",
     # tests/perf measures with them.
     "perm_init_rounds": "the cost of more rounds",

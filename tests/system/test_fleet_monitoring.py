@@ -143,6 +143,7 @@ def expressions():
 
 
 def test_dashboard_and_rules_use_metrics_that_exist(small):
+    until(lambda: small.status()["store_bytes"])  # it was judged
     types, samples = parse(scrape(small)[0], "")
     known = {n for n, _, _ in samples} | set(types) | {"numaprobe_latency_local_memory_seconds"}
     used = {n for e in expressions() for n in re.findall(r"(?<![:\w])(?:numaprobe|process)_\w+", e)}

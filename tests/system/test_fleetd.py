@@ -320,6 +320,10 @@ def test_nodes_of_a_class_and_the_state_of_the_whole(collect):
     versions = {v["version"]: v["nodes"] for v in status["versions"]}
     assert sum(versions.values()) == 30 and "" not in versions and status["other_versions"] == 0
     assert 0 <= status["lag_s"] < PATIENCE
+    held = until(lambda: (s := c.status())["store_runs"] == status["runs_stored"] == 300 and s)
+    assert 10000 < held["store_bytes"] <= os.stat(f"{c.home}/state/fleet.db").st_size + (64 << 20), "some pages may still be in its log"
+    with urllib.request.urlopen(c.url + "/metrics", timeout=PATIENCE) as metrics:
+        assert "\nnumaprobe_fleet_store_runs 300\n" in metrics.read().decode()
 
 
 def test_a_restart_continues_where_it_was(collect):

@@ -81,6 +81,7 @@ def test_postgresql_only_reads_for_a_while(collect, make_postgresql):  # noqa: F
     c = collect(NODES, "--run-ms=0", collector=[f"--store={server.uri}"]).start()
     c.wait_up(NODES)
     wait_runs(server, NODES * 12)
+    until(lambda: (s := c.status())["store_runs"] == NODES * 12 and s["store_bytes"] > 1 << 20)
     server.stop()
     server.settings = ["default_transaction_read_only=on"]
     server.start()
