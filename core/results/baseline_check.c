@@ -214,6 +214,16 @@ static int compare_matrices(const struct reference *base, const struct stored_ru
     return 0;
 }
 
+// A run beside itself shows nothing of the node as it is now.
+static void say_own(struct check_result *out, const struct baseline *b)
+{
+    size_t n = strlen(out->text);
+    for (int i = 0; i < b->n && out->compared; i++)
+        if (b->runs[i] == out->run)
+            snprintf(out->text + n, sizeof out->text - n,
+                     "; the run is one of the baseline: nothing was measured since");
+}
+
 static enum check_state judge(const struct check_result *r, const struct check_options *options)
 {
     enum check_state least = CHECK_OK;
@@ -274,6 +284,7 @@ int baseline_check_make(struct store *s, const char *node, const struct baseline
         out->compared = false;
         snprintf(out->why, sizeof out->why, "%s", why.text);
     }
+    say_own(out, b);
     out->state = judge(out, options);
     return 0;
 }

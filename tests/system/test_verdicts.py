@@ -88,6 +88,12 @@ def test_history_ends_with_the_verdict_of_check(fleet):
     assert told["text"] in line and told["text"] in check["text"] and told["verdict"] == check["verdict"] == "faster", check
 
 
+def test_check_of_a_run_of_the_baseline_itself(fleet):
+    daemon, ids = fleet
+    own = "the run is one of the baseline: nothing was measured since"
+    assert {name for name in ids if own in daemon.get(f"/v1/check?run={ids[name]}").json["line"]} == {"first"}
+
+
 def test_check_names_another_core(fleet):
     """As compare does: a rank measured on another one."""
     daemon, ids = fleet
