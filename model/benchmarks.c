@@ -891,7 +891,7 @@ static int shapes_pingpong(const struct spec *s, struct shape *list)
         {"bandwidth", "bandwidth", "MB/s", "rank", "rank"},
     };
     if (strcmp(s->pairs, "all") == 0)
-        return shapes_copy(list, all, 2);
+        return shapes_copy(list, all, s->message_max ? 2 : 1); // messages of nothing have no rate
     *list = (struct shape){"pingpong", "latency", "us", "pair", "message"};
     return 1;
 }

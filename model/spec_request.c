@@ -131,7 +131,13 @@ static int check_passes(const struct spec *s, struct err *err)
 
 static int check_stores(const struct spec *s, struct err *err)
 {
-    if (s->instructions != INSTRUCTIONS_SCALAR || s->stores != STORES_STREAMING)
+    if (s->instructions != INSTRUCTIONS_SCALAR)
+        return 0;
+    if (copies_memory(s))
+        return err_set(err, ERR_INVALID, "instructions",
+                       "must not be scalar with sweep memcpy, which measures streaming stores: "
+                       "scalar instructions have none");
+    if (s->stores != STORES_STREAMING)
         return 0;
     return err_set(err, ERR_INVALID, "stores",
                    "must be cached with scalar instructions, which have no streaming stores");

@@ -425,7 +425,7 @@ static void put_levels(struct finder *f, const struct matrix *m, int row, const 
 {
     struct bandwidth_level levels[BANDWIDTH_LEVELS_MAX];
     const struct cache_users users = users_of(f);
-    int n = bandwidth_levels(m, row, &users, levels);
+    int n = bandwidth_levels(m, row, &users, (enum stores)f->in->spec->stores, levels);
     for (int i = 0; i < n; i++) {
         const struct bandwidth_level *l = &levels[i];
         const double v[3] = {gbps_per_mbps * l->median, gbps_per_mbps * l->lo,
@@ -605,6 +605,8 @@ static void metrics_of_firsttouch(struct finder *f)
     if (own >= 0)
         pool_column(f, m, own);
     DRAIN_AND_PUT(f, 1, "firsttouch.own.median_ns");
+    if (m->row.n < 2) // there is no other rank: all is its own
+        return;
     pool_ratios(f, m, axis_index(&m->col, ACCESS_SHARED), own);
     DRAIN_AND_PUT(f, 1, "firsttouch.shared.ratio");
     pool_ratios(f, m, axis_index(&m->col, ACCESS_CROSSED), own);
@@ -653,13 +655,24 @@ static void pool_busy(struct finder *f, const struct load_family *l, int row)
     pool_value(f, busy_of(l, row, CELL_MEDIAN), busy_of(l, row, CELL_LO), busy_of(l, row, CELL_HI));
 }
 
+// Latency at full load, of rows that have loaders: a rank that is alone on its node stays idle.
+static void pool_full(struct finder *f, const struct load_family *l, int row)
+{
+    const struct matrix *m = l->latency, *w = l->width;
+    bool known = w && row < w->row.n && w->col.n > 0;
+    if (!known || knee_is_loaded(matrix_at(w, row, w->col.n - 1)->v[CELL_MEDIAN]))
+        pool_cell(f, matrix_at(m, row, m->col.n - 1));
+}
+
 static void metrics_of_nodes(struct finder *f, const struct load_family *l)
 {
     const char *p = l->prefix;
     if (l->latency->col.values[0] == 0)
         pool_column(f, l->latency, 0);
     DRAIN_AND_PUT(f, 1, "loaded.%sidle_ns", p);
-    pool_column(f, l->latency, l->latency->col.n - 1);
+    for (int r = 0; r < l->latency->row.n; r++)
+        if (of_strongest(f, l->latency, r))
+            pool_full(f, l, r);
     DRAIN_AND_PUT(f, 1, "loaded.%sfull_ns", p);
     if (!has_axes(l->width, "rank", "load"))
         return;
@@ -677,14 +690,14 @@ static void metrics_of_nodes(struct finder *f, const struct load_family *l)
 static void metrics_of_path(struct finder *f, const struct load_family *l, int row)
 {
     const struct matrix *m = l->latency;
-    int from, target, last = m->col.n - 1;
+    int from, target;
     char to[TARGET_LABEL_ROOM];
     axis_unpair(m->row.values[row], &from, &target);
     target_metric(target, to, sizeof to);
     if (m->col.values[0] == 0)
         pool_cell(f, matrix_at(m, row, 0));
     DRAIN_AND_PUT(f, 1, "loaded.%sn%d.%s.idle_ns", l->prefix, from, to);
-    pool_cell(f, matrix_at(m, row, last));
+    pool_full(f, l, row);
     DRAIN_AND_PUT(f, 1, "loaded.%sn%d.%s.full_ns", l->prefix, from, to);
     if (!has_axes(l->width, "path", "load") || row >= l->width->row.n)
         return;

@@ -15,14 +15,15 @@
 #include "model/topology.h"
 
 // Of what the names mean. A run whose stored metrics are older gets them anew.
-enum { METRICS_VERSION = 6, METRIC_LABELS_MAX = 4 };
+enum { METRICS_VERSION = 7, METRIC_LABELS_MAX = 4 };
 
 // A pattern is a name with holes: {initiator} and {target} stand for a NUMA node ("n0"), {level}
 // for a cache ("l3"), {kernel}, {class}, {definition} and {benchmark} for a word, [serial.] for
 // that word or nothing: all ranks at once.
 struct metric_rule {
     const char *pattern;
-    const char *unit;   // of the value as stored: "ns", "us", "GB/s", "GHz", "" for ratios
+    const char *unit;   // of the value as stored: "ns", "us", "GB/s", "GHz", "" for ratios of which
+                        // less is better, "share" for those of which more is
     const char *family; // of GET /metrics, after "numaprobe_"; in base units
     const char *help;   // a sentence without a full stop
 };

@@ -175,7 +175,7 @@ const struct metric_rule metric_rules[] = {
      "The slowest core, last-level cache, node or pair over the median of its peers, in time"},
     {"scan.odd", "units", "scan_odd",
      "Cores, last-level caches, nodes and pairs that are slower than their peers; absent if none"},
-    {"scan.alike_ratio", "", "scan_alike_ratio",
+    {"scan.alike_ratio", "share", "scan_alike_ratio",
      "Share of the comparisons with peers in which nothing was odd: 1 on a healthy node"},
     {"atomics.{operation}.single_ns", "ns", "atomics_single_seconds",
      "Atomic operation, or a lock taken and given back, by one rank"},
@@ -204,9 +204,9 @@ static const struct {
     const char *unit;
     double factor;
     bool more_is_better;
-} units[] = {{"ns", 1e-9, false}, {"us", 1e-6, false},  {"GB/s", 1e9, true},
-             {"bytes", 1, true},  {"entries", 1, true}, {"loads", 1, true},
-             {"GHz", 1e9, true},  {"cycles", 1, false}, {"metrics", 1, false}};
+} units[] = {{"ns", 1e-9, false},   {"us", 1e-6, false}, {"GB/s", 1e9, true}, {"bytes", 1, true},
+             {"entries", 1, true},  {"loads", 1, true},  {"GHz", 1e9, true},  {"cycles", 1, false},
+             {"metrics", 1, false}, {"share", 1, true}};
 
 double metric_base_factor(const char *unit)
 {

@@ -69,6 +69,8 @@ static void say_curve(struct report_out *o, const struct family *f, const char *
                  f->ns->col.values[k], x[k] / 1000, y[k]);
     if (isnan(y[0]) || isnan(y[n - 1]) || isnan(x[n - 1]))
         report_say(o, "%s: idle or full load was not measured.", who);
+    else if (!knee_is_loaded(x[n - 1]))
+        report_say(o, "%s: %.1f ns idle; no rank of the node made load.", who, y[0]);
     else if (n == 1)
         report_say(o, "%s: %.1f ns at %" PRId64 " %% of load; no other was measured.", who, y[0],
                    f->ns->col.values[0]);
@@ -95,7 +97,7 @@ static int report_curve(struct report_out *o, const struct report_source *s, con
     curve_members(w, f, s, row);
     jsonw_fixed(w, "idle_ns", y[0], 2);
     jsonw_fixed(w, "busy_ns", knee_busy(x, y, n), 2);
-    jsonw_fixed(w, "full_ns", y[n - 1], 2);
+    jsonw_fixed(w, "full_ns", knee_is_loaded(x[n - 1]) ? y[n - 1] : NAN, 2);
     jsonw_fixed(w, "full_mbps", x[n - 1], 0);
     jsonw_bool(w, "knee", k >= 0);
     if (k >= 0) {

@@ -5,9 +5,9 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analysis/stats/median.h"
-#include "model/spec.h"
 
 // A working set that fills its cache shares it with the stack, the kernel and the other way of
 // counting sets; one of twice the cache before it finds little of itself there.
@@ -63,13 +63,20 @@ static bool bandwidth_level_of(const struct matrix *m, int row, int64_t from, in
     return n > 0;
 }
 
+static bool stores_around(const struct matrix *m, enum stores stores)
+{
+    return strcmp(m->name, "write") == 0 ||
+           (stores == STORES_STREAMING && strcmp(m->name, "read") != 0);
+}
+
 int bandwidth_levels(const struct matrix *m, int row, const struct cache_users *users,
-                     struct bandwidth_level *out)
+                     enum stores stores, struct bandwidth_level *out)
 {
     const struct topology *t = users->topology;
+    bool caches = t && !stores_around(m, stores);
     int n = 0;
     int64_t before = 0, ranks = m->row.values[row];
-    for (int level = 1; t && level <= TOPOLOGY_LEVELS_MAX; level++) {
+    for (int level = 1; caches && level <= TOPOLOGY_LEVELS_MAX; level++) {
         int64_t bytes = share_of_rank(users, level, ranks);
         if (bytes <= 0)
             continue;

@@ -4,6 +4,7 @@
 #pragma once
 #include "analysis/stats/cache_sharers.h"
 #include "model/matrix.h"
+#include "model/spec.h"
 
 enum { BANDWIDTH_LEVELS_MAX = TOPOLOGY_LEVELS_MAX + 1 }; // caches, and memory
 
@@ -14,6 +15,8 @@ struct bandwidth_level {
 };
 
 // Of the row with so many ranks at once; `out` has room for BANDWIDTH_LEVELS_MAX. A level without a
-// column is left out. Without a topology there is none. Returns how many.
+// column is left out. Without a topology there is none. A kernel that stores around the caches
+// (`write`, and with streaming `stores` all but `read`) has no caches, but memory. Returns how
+// many.
 int bandwidth_levels(const struct matrix *m, int row, const struct cache_users *users,
-                     struct bandwidth_level *out);
+                     enum stores stores, struct bandwidth_level *out);

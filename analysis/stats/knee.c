@@ -39,6 +39,11 @@ double knee_busy(const double *x, const double *y, int n)
     return NAN;
 }
 
+bool knee_is_loaded(double mbps)
+{
+    return isnan(mbps) || mbps > 0;
+}
+
 // --- Where to place points ---------------------------------------------------------------------
 
 void load_curve_add(struct load_curve *c, int level, double x, double y)

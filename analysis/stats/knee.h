@@ -15,6 +15,10 @@ int knee_of(const double *x, const double *y, int n);
 // if that is not known.
 double knee_busy(const double *x, const double *y, int n);
 
+// Whether anything was moved at full load, of which `mbps` is the bandwidth. A rank that is alone
+// on its node chases at each level as if idle. What is not known (NaN) counts as moved.
+bool knee_is_loaded(double mbps);
+
 // A curve as far as it is known: points by rising level of load, 0 to 100 %.
 struct load_curve {
     int n;

@@ -28,7 +28,8 @@ static int source_of(const struct request *q, struct run_side *s, struct report_
                                   .n_ranks = s->stored.n_ranks,
                                   .topology = topology,
                                   .conditions = s->conditions,
-                                  .machine = s->then.fingerprint};
+                                  .machine = s->then.fingerprint,
+                                  .stores = (enum stores)s->stored.run.spec.stores};
     return 0;
 }
 

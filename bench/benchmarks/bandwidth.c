@@ -27,6 +27,7 @@ struct band {
     struct band_cells cells;
     struct shape shapes[SHAPES_MAX];
     int n_teams, n_rows, n_cols;
+    bool streaming;            // copy, scale, add and triad store so
     struct rank_cache *caches; // of each rank; owned
     struct stream_team *teams; // owned
     int64_t row[SPEC_RANKS_MAX], col[SPEC_RANKS_MAX];
@@ -106,6 +107,7 @@ static int find_jobs(struct band *b, struct err *err)
     bool copies = sweep_of(b) == SWEEP_MEMCPY;
     enum stores stores = copies ? STORES_STREAMING : (enum stores)s->stores;
     const struct stream_code *code = stream_code((enum instructions)s->instructions, stores);
+    b->streaming = code && stores == STORES_STREAMING;
     if (!code && copies) // a machine without streaming stores
         code = stream_code((enum instructions)s->instructions, STORES_CACHED);
     if (code) {
@@ -162,10 +164,11 @@ static int bandwidth_begin(struct band *b, struct err *err)
 
 static int note_code(const struct band *b, struct err *err)
 {
-    bool streaming = b->s->spec->stores == STORES_STREAMING || sweep_of(b) == SWEEP_MEMCPY;
+    const char *stores = b->streaming ? "streaming" : "cached";
+    if (sweep_of(b) == SWEEP_MEMCPY && !b->streaming)
+        stores = "cached (this CPU has no streaming)";
     return session_note(b->s, err, CONDITION_INSTRUCTIONS, -1,
-                        "kernels in %s instructions, %s stores", b->cells.code->name,
-                        streaming ? "streaming" : "cached");
+                        "kernels in %s instructions, %s stores", b->cells.code->name, stores);
 }
 
 // The team whose arrays are smallest beside its caches, if they are below STREAM's rule.

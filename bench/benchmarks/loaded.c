@@ -15,6 +15,7 @@
 #include "analysis/stats/knee.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/str.h"
 #include "bench/benchmarks/table.h"
 #include "bench/session/background_load.h"
 #include "bench/session/chaser.h"
@@ -610,8 +611,34 @@ static int note_knee(struct loaded *w, int mix, int row, struct err *err)
                         w->mixes[mix]->name, x[k], y[k], y[0]);
 }
 
+// Chasers that are alone on their node: idle at each level.
+static int loaded_note_unloaded(struct loaded *w, struct err *err)
+{
+    CLEANUP_MEM int *nodes = calloc((size_t)w->n_chasers + 1, sizeof *nodes);
+    char list[60];
+    int n = 0;
+    if (!nodes)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", w->n_chasers);
+    for (int i = 0; i < w->n_chasers; i++) {
+        int node = loaded_node_of(w, w->chasers[i]), ranks = 0;
+        for (int r = 0; r < session_ranks(w->s); r++)
+            ranks += loaded_node_of(w, r) == node;
+        if (ranks == 1)
+            nodes[n++] = node;
+    }
+    str_from_ids(nodes, n, list, sizeof list);
+    if (!n)
+        return 0;
+    return session_note(w->s, err, CONDITION_BACKGROUND_LOAD, -1,
+                        "node%s %s %s one rank, which chases: nothing loaded %s memory, and all "
+                        "values are those of an idle node",
+                        str_plural(n), list, n == 1 ? "has" : "have", n == 1 ? "its" : "their");
+}
+
 static int loaded_notes(struct loaded *w, struct err *err)
 {
+    if (loaded_note_unloaded(w, err) < 0)
+        return -1;
     for (int mix = 0; mix < w->n_mixes && !session_stopped(w->s); mix++)
         for (int row = 0; row < w->n_chasers * w->n_targets; row++)
             if (note_knee(w, mix, row, err) < 0)

@@ -529,6 +529,24 @@ static void note_kinds(struct plan *p, const struct topology *t)
         note(p, "ranks are on %d kinds of cores, which differ in speed: %s", kinds, text);
 }
 
+// Nodes of which a rank chases, and none is left to make load.
+static void planner_note_unloaded(struct plan *p, const struct spec *s)
+{
+    int ids[TOPOLOGY_NODES_MAX], n = 0;
+    char list[60];
+    for (int i = 0; benchmarks[s->benchmark].loads_by_ranks && i < p->n_ranks; i++) {
+        int on_node = 0;
+        for (int k = 0; k < p->n_ranks; k++)
+            on_node += p->ranks[k].cpu_node == p->ranks[i].cpu_node;
+        if (on_node == 1 && n < TOPOLOGY_NODES_MAX)
+            ids[n++] = p->ranks[i].cpu_node;
+    }
+    str_from_ids(ids, n, list, sizeof list);
+    if (n)
+        note(p, "node%s %s %s one rank, which chases: nothing loads %s memory", str_plural(n), list,
+             n == 1 ? "has" : "have", n == 1 ? "its" : "their");
+}
+
 // Sizes follow from the last-level cache. Where a run of `hierarchy` found a larger one than the
 // kernel lists, they follow from that; its own sizes do not, so that its runs stay comparable.
 static void planner_take_found(struct plan *p, const struct spec *s, const struct topology *t)
@@ -944,6 +962,7 @@ int plan_make(struct plan *p, const struct spec *s, const struct topology *t, st
         note_sharing(&made, s, t, err) < 0)
         return -1;
     note_kinds(&made, t);
+    planner_note_unloaded(&made, s);
     note_unused(&made, s);
     planner_take_found(&made, s, t);
     if (count_bytes(&made, s, t, err) < 0)

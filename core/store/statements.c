@@ -78,8 +78,10 @@ static const char *const sql[STORE_QUERIES] = {
     [Q_MATRIX_GET] = "SELECT name,quantity,unit,row_axis,col_axis FROM matrix WHERE run_id = ?1 "
                      "ORDER BY matrix",
     [Q_MATRIX_COUNT] = "SELECT count(*) FROM matrix WHERE run_id = ?1",
-    [Q_SERIES_PUT] = "INSERT OR IGNORE INTO series (metric,node,variant,unit) "
-                     "SELECT ?1,node,?2,?3 FROM run WHERE id = ?4",
+    [Q_SERIES_PUT] = "INSERT INTO series (metric,node,variant,unit) "
+                     "SELECT ?1,node,?2,?3 FROM run WHERE id = ?4 "
+                     "ON CONFLICT (metric,node,variant) DO UPDATE SET unit = excluded.unit "
+                     "WHERE unit <> excluded.unit",
     [Q_METRIC_PUT] = "INSERT OR REPLACE INTO metric (series,measured_ms,run_id,value_milli,"
                      "lo_milli,hi_milli) SELECT s.id,r.measured_ms,r.id,?4,?5,?6 FROM run AS r "
                      "CROSS JOIN series AS s "

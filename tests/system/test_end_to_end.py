@@ -113,6 +113,7 @@ OTHERS = [
     ("bandwidth", {"size": "8M", "quick": True, "sweep": "threads"}, {"triad"}),
     ("pingpong", {"message_max": "4K", "quick": True}, {"pingpong"}),
     ("pingpong", {"message_max": "64K", "quick": True, "pairs": "all"}, {"latency", "bandwidth"}),
+    ("pingpong", {"message_max": 0, "quick": True, "pairs": "all"}, {"latency"}),
     ("c2c", {"quick": True}, {"cas", "load", "cas_lines", "load_lines"}),
     ("c2c", {"quick": True, "definition": "cas", "launcher": "processes"}, {"cas", "cas_lines"}),
     ("c2c", {"quick": True, "definition": "load", "pairs": "classes"}, {"load", "load_lines"}),

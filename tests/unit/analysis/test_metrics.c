@@ -270,6 +270,18 @@ static void test_bandwidth_levels(void)
     CHECK(near(value(got, "bandwidth.copy.level.memory.gbps"), 20.014), "memory, all ranks");
     CHECK(!find(got, "bandwidth.copy.level.l3.gbps"), "16 MiB of each of two fill their L3");
     CHECK(!find(got, "bandwidth.copy.peak.gbps"), "a cache's bandwidth is not the memory's peak");
+    s.stores = STORES_STREAMING;
+    got = run(&s, &m, 1, true);
+    CHECK(!find(got, "bandwidth.copy.level.l1.single.gbps") &&
+              find(got, "bandwidth.copy.level.memory.gbps"),
+          "streaming stores go around the caches");
+    s.stores = STORES_CACHED;
+    snprintf(m.name, sizeof m.name, "write");
+    got = run(&s, &m, 1, true);
+    CHECK(!find(got, "bandwidth.write.level.l2.single.gbps") &&
+              find(got, "bandwidth.write.level.memory.single.gbps"),
+          "and so does write");
+    snprintf(m.name, sizeof m.name, "copy");
     got = run(&s, &m, 1, false);
     CHECK(got->n == 0, "levels are not known without a topology");
     matrix_fini(&m);
@@ -546,6 +558,29 @@ static void test_pairs(void)
     matrix_fini(&m[0]);
 }
 
+// The second of three nodes has no loaders: its rank is idle whatever the load.
+static void test_nodes_without_load(void)
+{
+    struct matrix m[2];
+    struct spec s;
+    spec_init(&s, BENCHMARK_LOADED);
+    for (int i = 0; i < 2; i++) {
+        make(&m[i], &s, i, 3, 2, 100);
+        m[i].col.values[1] = 100;
+    }
+    for (int r = 0; r < 3; r++) {
+        set(&m[0], r, 1, r == 1 ? 110 : 200 + r);
+        set(&m[1], r, 0, 0);
+        set(&m[1], r, 1, r == 1 ? 0 : 40000);
+    }
+    const struct metrics *got = run(&s, m, 2, true);
+    CHECK(near(value(got, "loaded.idle_ns"), 110), "idle is each of them");
+    CHECK(near(value(got, "loaded.full_ns"), 201), "full are two: %g",
+          value(got, "loaded.full_ns"));
+    matrix_fini(&m[0]);
+    matrix_fini(&m[1]);
+}
+
 static void test_touch_and_load(void)
 {
     static const double latency[] = {100, 101, 103, 108, 130, 220};
@@ -562,6 +597,12 @@ static void test_touch_and_load(void)
     const struct metrics *got = run(&s, m, 1, true);
     CHECK(near(value(got, "firsttouch.shared.ratio"), 3), "median of 2, 3, 4");
     CHECK(near(value(got, "firsttouch.crossed.ratio"), 1.5), "crossed");
+    matrix_fini(&m[0]);
+    make(&m[0], &s, 0, 1, AXIS_ACCESSES, 1);
+    got = run(&s, m, 1, true);
+    CHECK(find(got, "firsttouch.own.median_ns") && !find(got, "firsttouch.shared.ratio") &&
+              !find(got, "firsttouch.crossed.ratio"),
+          "one rank has nothing of another");
     matrix_fini(&m[0]);
     spec_init(&s, BENCHMARK_LOADED);
     make(&m[0], &s, 0, 1, 6, 1);
@@ -585,6 +626,7 @@ static void test_touch_and_load(void)
     CHECK(busy && isnan(busy->hi), "one of them has no end");
     matrix_fini(&m[0]);
     matrix_fini(&m[1]);
+    test_nodes_without_load();
 }
 
 // --- The largest there may be --------------------------------------------------------------------
@@ -751,6 +793,9 @@ static void test_rules(void)
     CHECK(metric_base_factor("ns") == 1e-9 && metric_base_factor("GB/s") == 1e9, "base units");
     CHECK(metric_more_is_better("entries") && metric_more_is_better("bytes"), "of capacity more");
     CHECK(metric_more_is_better("GB/s") && !metric_more_is_better("ns"), "what is better");
+    CHECK(metric_more_is_better(metric_rule_find("scan.alike_ratio", NULL)->unit) &&
+              !metric_more_is_better(metric_rule_find("scan.core.worst_ratio", NULL)->unit),
+          "of ratios too");
 }
 
 static void test_disturbed_ranks(void)

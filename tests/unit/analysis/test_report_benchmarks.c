@@ -93,6 +93,12 @@ static void test_modules_of_loaded(void)
         l[i].col.values[1] = 100;
     }
     check_report(BENCHMARK_LOADED, l, 4, says, NULL);
+    put(&l[1], 1, 1, 0); // its rank is alone
+    static const char *const alone[] = {
+        "Node 0 (rank 0), reads: 100.0 ns idle, 180.0 ns at 80 % of the highest bandwidth",
+        "Node 1 (rank 2), reads: 100.0 ns idle; no rank of the node made load.", NULL};
+    check_report(BENCHMARK_LOADED, l, 4, alone, NULL);
+    put(&l[1], 1, 1, 50000);
     ranks[2].mem_node = 0; // not its own
     check_report(BENCHMARK_LOADED, l, 4, some, none);
     ranks[2].mem_node = 1;
@@ -278,6 +284,14 @@ static void test_bandwidth_levels(void)
     static const char *const known[] = {"read, 1 thread: 80.0 GB/s at 64M, 15.0 GB/s at 96M.",
                                         NULL};
     check_report(BENCHMARK_BANDWIDTH, &m, 1, known, NULL);
+    m.col.values[0] = 8 << 20;
+    m.col.values[1] = 32 << 20;
+    put(&m, 0, 0, 9000);
+    snprintf(m.name, sizeof m.name, "write"); // which goes around the caches
+    static const char *const around[] = {"write, 1 thread: 9.0 GB/s at 8M, 15.0 GB/s at 96M.",
+                                         NULL},
+                             *const as_caches[] = {"L3", NULL};
+    check_report(BENCHMARK_BANDWIDTH, &m, 1, around, as_caches);
     matrix_fini(&m);
 }
 

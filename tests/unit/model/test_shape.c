@@ -142,6 +142,10 @@ static void every_benchmark(void)
     spec_init(&s, BENCHMARK_PINGPONG);
     snprintf(s.pairs, sizeof s.pairs, "all");
     check_all(&s, "pingpong, all pairs");
+    struct shape list[SHAPES_MAX];
+    s.message_max = 0;
+    check_all(&s, "pingpong, all pairs, messages of nothing");
+    CHECK(shape_list(&s, list) == 1 && strcmp(list[0].name, "latency") == 0, "they have no rate");
     spec_init(&s, BENCHMARK_C2C);
     s.definition = C2C_EVERY;
     snprintf(s.pairs, sizeof s.pairs, "classes");

@@ -642,6 +642,11 @@ int main(void)
     expect(&t, "{\"benchmark\":\"loaded\",\"targets\":\"all\",\"mix\":\"all\"}",
            "6/0 0/0 2/0 4/0 14/1 8/1 10/1 12/1 targets 0-1 load  MiB 0 512");
     loaders();
+    CHECK(notes(&t, "{\"benchmark\":\"loaded\",\"cpus\":\"0,2,8\"}",
+                "node 1 has one rank, which chases: nothing loads its memory") &&
+              !notes(&t, "{\"benchmark\":\"loaded\"}", "which chases") &&
+              !notes(&t, "{\"benchmark\":\"matrix\"}", "which chases"),
+          "a chaser without loaders");
     expect(&t, "{\"benchmark\":\"pagefault\",\"ranks\":1,\"cost\":\"migrate\",\"size\":\"4M\"}",
            "6/0 14/1 targets 0-1 load  MiB 0 8");
     refuse(&t, "{\"benchmark\":\"pagefault\",\"cost\":\"migrate\",\"targets\":\"1\"}", "cost",

@@ -343,9 +343,12 @@ static void test_import(struct store *s)
     CHECK_INT(store_run_without_metrics(s, 1, &other, &err), 0, "no run lacks metrics");
     CHECK(store_run_without_metrics(s, 2, &other, &err) == 1 && other == id, "of the next version");
     result.metrics.n = 1;
+    snprintf(metrics[0].unit, sizeof metrics[0].unit, "cycles");
     CHECK(store_run_metrics(s, id, &result.metrics, &err) == 0 &&
               ask(s, "SELECT count(*) FROM metric") == 1,
           "metrics are replaced");
+    CHECK(ask(s, "SELECT count(*) FROM series WHERE unit = 'cycles'") == 1,
+          "and a series takes the unit of today");
     struct run_filter f = {.state = -1, .limit = 9, .node = "node7", .label = "before"};
     bool more;
     other = 0;
