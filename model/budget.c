@@ -69,7 +69,7 @@ static double choose_pairs(struct spec *some, const struct spec *s, const struct
 {
     struct spec tried;
     double least = scaled_s(&tried, 0, s, w), budget = (double)s->budget_s;
-    int64_t all = s->pairs_most ? s->pairs_most : w->choice, most = spec_fewer_pairs(all);
+    int64_t all = spec_pairs_of(s, w->choice), most = spec_fewer_pairs(all);
     while (has_choice(s) && least > budget && most < all && most >= w->choice_least) {
         some->pairs_most = most;
         least = scaled_s(&tried, 0, some, w);
@@ -84,7 +84,7 @@ static int refuse_budget(const struct spec *s, const struct spec *some, double l
     char fewest[80] = "";
     if (some->pairs_most != s->pairs_most)
         snprintf(fewest, sizeof fewest, " and %" PRId64 " of %" PRId64 " pairs", some->pairs_most,
-                 s->pairs_most ? s->pairs_most : (int64_t)w->choice);
+                 spec_pairs_of(s, w->choice));
     return err_set(err, ERR_INVALID, "budget_s",
                    "is %" PRId64 " s, but the run with the least effort%s takes about %.0f s: "
                    "raise it, or measure less (fewer ranks, sizes, targets or pairs)",
@@ -95,7 +95,8 @@ static void note_shortened(struct plan *p, struct spec *s, const struct spec *wa
                            const struct workload *w)
 {
     struct spec before = *wanted;
-    before.pairs_most = before.pairs_most || !s->pairs_most ? before.pairs_most : w->choice;
+    if (s->pairs_most != wanted->pairs_most)
+        before.pairs_most = spec_pairs_of(wanted, w->choice);
     p->n_shortened = 0;
     for (size_t i = 0; i < sizeof efforts / sizeof *efforts; i++) {
         const int64_t *from = value_of(&efforts[i], &before), *to = value_of(&efforts[i], s);

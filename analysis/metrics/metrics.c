@@ -1046,6 +1046,10 @@ void metrics_variant(const struct metrics_input *in, struct buf *out)
     struct spec s = *in->spec;
     int ranks = metrics_ranks_of(in);
     s.mode = MODE_CONCURRENT; // of latency; of others it is nothing else
+    // A choice of all pairs of ranks is none. Of matrix the number of targets is not known here.
+    int64_t pairs = (int64_t)ranks * (ranks - 1) / 2;
+    if (ranks > 0 && spec_param(&s, "pairs") && spec_pairs_of(&s, pairs) == pairs)
+        s.pairs_most = 0;
     spec_variant(&s, out);
     if (in->method && *in->method && strcmp(in->method, spec_method(in->spec)) != 0)
         buf_fmt(out, "%sby=%s", out->len ? " " : "", in->method);

@@ -129,8 +129,9 @@ static int end_load(struct sweep *w, struct err *err)
         snprintf(where, sizeof where, "memory of node%s %s", strpbrk(r.nodes, ",-") ? "s" : "",
                  r.nodes);
     if (session_note(w->s, err, CONDITION_BACKGROUND_LOAD, -1,
-                     "the background load of %d CPUs moved %.0f MB/s on %s%s", r.cpus, r.mb_per_s,
-                     where, r.strayed ? "; some of its threads ran on other CPUs" : "") < 0)
+                     "the background load of %d CPU%s moved %.0f MB/s on %s%s", r.cpus,
+                     str_plural(r.cpus), r.mb_per_s, where,
+                     r.strayed ? "; some of its threads ran on other CPUs" : "") < 0)
         return -1;
     return note_load_memory(w->s, &r, err);
 }

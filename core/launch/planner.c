@@ -572,6 +572,15 @@ static void planner_take_found(struct plan *p, const struct spec *s, const struc
              f->run, listed);
 }
 
+// A number of pairs that a smaller machine does not have.
+static void planner_note_all_pairs(struct plan *p, const struct spec *s)
+{
+    int64_t n = p->n_ranks, all = spec_param(s, "pairs") ? n * (n - 1) / 2 : n * p->n_targets;
+    if (s->pairs_most && s->pairs_most >= all)
+        note(p, "there %s %" PRId64 " pair%s: pairs_most (%" PRId64 ") leaves none out",
+             all == 1 ? "is" : "are", all, str_plural(all), s->pairs_most);
+}
+
 // What was requested and changes nothing, but is no error.
 static void note_unused(struct plan *p, const struct spec *s)
 {
@@ -964,6 +973,7 @@ int plan_make(struct plan *p, const struct spec *s, const struct topology *t, st
     note_kinds(&made, t);
     planner_note_unloaded(&made, s);
     note_unused(&made, s);
+    planner_note_all_pairs(&made, s);
     planner_take_found(&made, s, t);
     if (count_bytes(&made, s, t, err) < 0)
         return -1;

@@ -753,6 +753,13 @@ static void test_variant(void)
     check_variant(&in, "n_ranks=8", "the mode is in the names");
     snprintf(s.cpus, sizeof s.cpus, "1,9");
     check_variant(&in, "cpus=1,9", "CPUs that were asked for count themselves");
+    struct spec pairs;
+    struct metrics_input of_pairs = {.spec = &pairs, .method = "c2c-v2", .n_ranks = 8};
+    spec_init(&pairs, BENCHMARK_C2C);
+    pairs.pairs_most = 27;
+    check_variant(&of_pairs, "pairs_most=27 n_ranks=8", "some of 28 pairs");
+    pairs.pairs_most = 28;
+    check_variant(&of_pairs, "n_ranks=8", "all of them are all");
     in.method = "prp3-v0";
     check_variant(&in, "cpus=1,9 by=prp3-v0", "another method is another line");
     s.method = METHOD_CLASSIC;

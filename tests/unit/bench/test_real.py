@@ -353,7 +353,7 @@ def loads(bench):
     done = subprocess.run([bench, "--size=1M", "--json", "--load=read", f"--load-cpus={cpus[-1]}",
                            "--load-rate=500", *FAST], capture_output=True, text=True, timeout=200,
                           env={"PATH": os.environ["PATH"]})
-    told = re.search(r"the background load of 1 CPUs moved (\d+) MB/s", done.stdout)
+    told = re.search(r"the background load of 1 CPU moved (\d+) MB/s", done.stdout)
     check(done.returncode == 0 and told and 0 < int(told[1]) <= 500,
           "a background load is told of, and is not above its rate", done.stdout[-300:], done.stderr)
     refused = subprocess.run([WITHOUT_CALLS, "mbind", bench, "--size=1M", "--json", "--load=read", f"--load-cpus={cpus[-1]}",

@@ -247,6 +247,31 @@ static void pairs_by_hand(void)
           "64 of 576 cells take less time");
 }
 
+// More than there are is as many as there are, whatever text tells of it.
+static void pairs_beyond_all(enum benchmark_id benchmark)
+{
+    struct topology t CLEANUP(topology_fini) = synthetic(servers[0].text);
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct workload w CLEANUP(workload_fini) = {0};
+    struct spec s;
+    struct err err = {0};
+    int from = 0;
+    spec_init(&s, benchmark);
+    s.concurrent_pairs = benchmark == BENCHMARK_C2C ? CONCURRENT_PAIRS_ONE : s.concurrent_pairs;
+    s.pairs_most = SPEC_RANKS_MAX * (SPEC_RANKS_MAX - 1) / 2;
+    s.budget_s = 60;
+    bool fits = planned_s(&p, &w, &s, &t, &err) > 0 && budget_fit(&p, &s, &w, &err) == 0;
+    for (int k = 0; k < p.n_shortened; k++)
+        if (strcmp(p.shortened[k].name, "pairs_most") == 0)
+            from = (int)p.shortened[k].from;
+    CHECK(fits && from == w.choice, "%s has room for some of %d pairs, not of %d: %s",
+          benchmarks[benchmark].name, w.choice, from, err.text);
+    bool noted = false;
+    for (int i = 0; i < p.n_notes; i++)
+        noted |= strstr(p.notes[i], "pairs: pairs_most (523776) leaves none out") != NULL;
+    CHECK(noted, "and the plan says so");
+}
+
 // Of a rank and a target there must be as many as have each of them.
 static void too_few_targets(void)
 {
@@ -508,6 +533,8 @@ int main(void)
     scans();
     pairs_chosen();
     pairs_by_hand();
+    pairs_beyond_all(BENCHMARK_C2C);
+    pairs_beyond_all(BENCHMARK_MATRIX);
     too_few_targets();
     stored_plans();
     refused_pairs(BENCHMARK_C2C);
