@@ -10,6 +10,7 @@
 // three quarters of the run.
 // The slices together are the size requested, so that the rule "each array at least four times the
 // caches" holds for what is measured: the ranks of a row and their caches (model/stream_team.h).
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@
 #include "bench/benchmarks/bandwidth_cell.h"
 #include "bench/benchmarks/table.h"
 #include "model/spec_values.h"
+#include "model/target.h"
 
 enum { LLC_RULE = 4 };
 
@@ -216,15 +218,28 @@ static void place_of(const struct band *b, int row, int col, struct band_place *
     };
 }
 
+// "copy: initiator 0, target interleave:0-3", "copy: threads 2, working set 16K"
+static void bandwidth_cell_name(const struct matrix *m, int row, int col, char *out, size_t room)
+{
+    char value[TARGET_LABEL_ROOM];
+    bool sizes = strcmp(m->col.name, "working_set") == 0;
+    if (sizes)
+        str_from_bytes((uint64_t)m->col.values[col], value, sizeof value);
+    else
+        axis_label(&m->col, col, value, sizeof value);
+    snprintf(out, room, "%s: %s %lld, %s %s", m->name, m->row.name, (long long)m->row.values[row],
+             sizes ? "working set" : m->col.name, value);
+}
+
 static int bandwidth_report(struct band *b, const struct rank_team *team, int row, int col,
                             struct err *err)
 {
     const struct slot *slot = &b->s->board->slot[team->first];
     for (int i = 0; i < b->cells.n_jobs; i++) {
-        const struct shape *shape = &b->shapes[i];
-        session_judge(b->s, &slot->evidences[i], 0, "%s: %s %lld, %s %lld", shape->name,
-                      shape->rows, (long long)b->row[row], shape->cols, (long long)b->col[col]);
-        if (session_report_cell(b->s, shape->name, row, col, &slot->cells[i], err) < 0)
+        char name[160];
+        bandwidth_cell_name(&b->s->emit->matrix[i], row, col, name, sizeof name);
+        session_judge(b->s, &slot->evidences[i], 0, "%s", name);
+        if (session_report_cell(b->s, b->shapes[i].name, row, col, &slot->cells[i], err) < 0)
             return -1;
     }
     return 0;

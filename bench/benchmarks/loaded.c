@@ -490,6 +490,15 @@ static int own_curve(const struct loaded *w, int round, int mix)
     return (by_path(w) ? round % w->n_targets : 0) * w->n_mixes + mix;
 }
 
+// "rank 0", "path 0->2"
+static void loaded_row_name(const struct loaded *w, int mix, int row, char *out, size_t room)
+{
+    const struct axis *a = &w->s->emit->matrix[2 * mix].row;
+    char label[40];
+    axis_label(a, row, label, sizeof label);
+    snprintf(out, room, "%s %s", a->name, label);
+}
+
 static int keep_moved(struct loaded *w, int round, int mix, int level, struct err *err)
 {
     for (int row = first_row(w, round); row <= last_row(w, round); row++) {
@@ -502,8 +511,10 @@ static int keep_moved(struct loaded *w, int round, int mix, int level, struct er
         if (requested <= 0 || x.hop_ns >= w->least_moved * requested)
             continue;
         w->least_moved = x.hop_ns / requested;
-        snprintf(w->least_at, sizeof w->least_at, "%s at %d %% of the load, node %d",
-                 w->mixes[mix]->name, w->levels[mix][level], loaded_node_of(w, row_chaser(w, row)));
+        char who[60];
+        loaded_row_name(w, mix, row, who, sizeof who);
+        snprintf(w->least_at, sizeof w->least_at, "%s at %d %% of the load, %s",
+                 w->mixes[mix]->name, w->levels[mix][level], who);
     }
     return 0;
 }
@@ -515,17 +526,18 @@ static int loaded_report_row(struct loaded *w, int row, int mix, int level, stru
     struct evidence evidence;
     const struct slot *slot = &s->board->slot[chaser];
     struct cell moved, latency = slot->cell;
+    char who[60];
     if (!slot->measured)
         return 0;
-    session_judge(s, &slot->evidence, slot->stolen_share, "%s: rank %d at %d %% of the load",
-                  w->shapes[2 * mix].name, chaser, w->levels[mix][level]);
+    loaded_row_name(w, mix, row, who, sizeof who);
+    session_judge(s, &slot->evidence, slot->stolen_share, "%s: %s at %d %% of the load",
+                  w->shapes[2 * mix].name, who, w->levels[mix][level]);
     if (cell_sum_up(&sum_at(w, w->moved, row * w->n_mixes + mix, level)->cells, s->spec, &moved,
                     &evidence, err) < 0)
         return -1;
     moved.v[CELL_OVERLAP] = moved.v[CELL_CONVERGED] = NAN; // nothing was promised of it
     proofs_add(&w->proofs, s, chaser, &latency, session_size(s), w->levels[mix][level] > 0,
-               "%s: rank %d at %d %% of the load", w->shapes[2 * mix].name, chaser,
-               w->levels[mix][level]);
+               "%s: %s at %d %% of the load", w->shapes[2 * mix].name, who, w->levels[mix][level]);
     if (session_report_cell(s, w->shapes[2 * mix].name, row, level, &latency, err) < 0)
         return -1;
     return session_report_cell(s, w->shapes[2 * mix + 1].name, row, level, &moved, err);

@@ -231,8 +231,10 @@ static int pagefault_report_cell(struct faults *f, const struct rank_team *team,
     struct session *s = f->s;
     const struct slot *slot = &s->board->slot[team->first];
     const char *name = f->shapes[kind].name;
-    char cell[80];
-    snprintf(cell, sizeof cell, "%s: threads %d, target %d", name, team->n, f->cols[col].to);
+    const struct axis *a = &s->emit->matrix[kind].col;
+    char cell[80], label[40];
+    axis_label(a, col, label, sizeof label);
+    snprintf(cell, sizeof cell, "%s: threads %d, %s %s", name, team->n, a->name, label);
     session_judge(s, &slot->evidence, 0, "%s", cell);
     if (f->kinds[kind].page == HUGE_PAGE)
         count_huge(f, team, cell);

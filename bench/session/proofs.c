@@ -29,6 +29,7 @@ static void proofs_widen(struct proofs *p, const struct cell *c, bool beyond)
     } else {
         p->within_hi = fmax(p->within_hi, misses);
     }
+    p->walks |= isfinite(c->v[CELL_WALKS]);
     p->walks_hi = fmax(p->walks_hi, c->v[CELL_WALKS]); // NaN leaves it
     p->ghz_lo = p->ghz_hi > 0 ? fmin(p->ghz_lo, ghz) : ghz;
     p->ghz_hi = fmax(p->ghz_hi, ghz);
@@ -63,19 +64,27 @@ void proofs_add(struct proofs *p, const struct session *s, int rank, struct cell
              cache);
 }
 
-static int report_confirmed(const struct proofs *p, struct session *s, struct err *err)
+void proofs_text(const struct proofs *p, char *out, size_t room)
 {
-    char beyond[80] = "", within[60] = "";
+    char beyond[80] = "", within[60] = "", walks[60] = "";
     if (p->beyond_hi > 0)
         snprintf(beyond, sizeof beyond, ", %.2f to %.2f misses per hop beyond it", p->beyond_lo,
                  p->beyond_hi);
     if (p->within_hi > 0)
         snprintf(within, sizeof within, ", at most %.2f within it", p->within_hi);
-    return session_note(
-        s, err, CONDITION_COUNTERS, -1,
-        "the CPU's counters confirm %d of %d cells against the last-level cache%s%s, "
-        "at most %.2f page walks per hop, %.2f to %.2f GHz",
-        p->confirmed, p->cells, beyond, within, p->walks_hi, p->ghz_lo, p->ghz_hi);
+    if (p->walks)
+        snprintf(walks, sizeof walks, ", at most %.2f page walks per hop", p->walks_hi);
+    snprintf(out, room,
+             "the CPU's counters confirm %d of %d cells against the last-level cache%s%s%s, %.2f "
+             "to %.2f GHz",
+             p->confirmed, p->cells, beyond, within, walks, p->ghz_lo, p->ghz_hi);
+}
+
+static int report_confirmed(const struct proofs *p, struct session *s, struct err *err)
+{
+    char text[400];
+    proofs_text(p, text, sizeof text);
+    return session_note(s, err, CONDITION_COUNTERS, -1, "%s", text);
 }
 
 int proofs_report(const struct proofs *p, struct session *s, struct err *err)

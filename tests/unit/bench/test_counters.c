@@ -176,6 +176,16 @@ static void cells_of_a_run(void)
     proofs_add(&p, &s, 0, &good, 64 << 20, true, "rank 0 at 64M");
     CHECK(p.cells == 1 && p.confirmed == 1 && good.v[CELL_CONFIRMED] == 1,
           "64M is beyond half of 32M");
+    char text[400];
+    proofs_text(&p, text, sizeof text);
+    CHECK(strstr(text, ", at most 0.25 page walks per hop, "), "%s", text);
+    struct proofs no_walks = {0};
+    struct cell unknown = good;
+    unknown.v[CELL_WALKS] = NAN;
+    proofs_add(&no_walks, &s, 0, &unknown, 64 << 20, true, "rank 0 at 64M");
+    proofs_text(&no_walks, text, sizeof text);
+    CHECK(!strstr(text, "page walks") && strstr(text, "confirm 1 of 1 cells"),
+          "without their event nothing is said of walks: %s", text);
     proofs_add(&p, &s, 0, &alone, 64 << 20, false, "rank 0 at 64M");
     CHECK(p.cells == 1 && isnan(alone.v[CELL_CONFIRMED]), "and between for a rank that is alone");
     proofs_add(&p, &s, 1, &bad, 64 << 20, true, "rank 1 at 64M");

@@ -229,6 +229,13 @@ def without_mpi(bench):
         notes = json.loads(done.stdout)["conditions"] if done.returncode == 0 else []
         few = [n for n in notes if n["kind"] == "few_samples"]
         check(len(few) == 1, f"{name}: disturbed cells are told of, in one note", notes, done.stderr)
+    for options, named in ((["--sweep=own", "--size=1M"], "(copy: threads 2, target own)"),
+                           (["--sweep=sizes", "--threads=2", "--size=64K"], "(copy: threads 2, working set 64K)")):
+        done = processes(bench, "bandwidth", "--kernel=copy", "--passes=4", "--visits=2", "--json", *options, "--oversubscribe",
+                         f"--bind={cpus[0]}:-1,{cpus[0]}:-1")
+        notes = json.loads(done.stdout)["conditions"] if done.returncode == 0 else []
+        check(any(n["kind"] == "few_samples" and named in n["text"] for n in notes), f"cells have the names of their axes: {named}",
+              notes, done.stderr)
     done = processes(bench, "c2c", "--definition=cas", "--repetitions=20", "--min-samples=3000",
                      "--json")
     cell = json.loads(done.stdout)["matrices"][0]["cells"][0][1] if done.returncode == 0 else {}
