@@ -4,7 +4,10 @@
 #include "model/plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/cleanup.h"
+#include "base/json.h"
 #include "model/target.h"
 
 void plan_fini(struct plan *p)
@@ -104,4 +107,14 @@ void plan_write_json(const struct plan *p, struct jsonw *w, const char *key)
         jsonw_text(w, NULL, p->notes[i]);
     jsonw_end(w);
     jsonw_end(w);
+}
+
+int64_t plan_read_found(const char *plan_json)
+{
+    size_t n = 0;
+    const char *at =
+        plan_json ? json_find(plan_json, strlen(plan_json), "found_cache_bytes", &n) : NULL;
+    CLEANUP_JSON struct json *number = at ? json_parse(at, n, NULL) : NULL;
+    int64_t bytes = 0;
+    return json_i64(number, &bytes) && bytes > 0 ? bytes : 0;
 }

@@ -115,7 +115,7 @@ static const struct rank_info *rank_of_row(const struct finder *f, const struct 
 
 static struct cache_users users_of(const struct finder *f)
 {
-    return (struct cache_users){f->in->topology, f->in->ranks, f->in->n_ranks};
+    return (struct cache_users){f->in->topology, f->in->ranks, f->in->n_ranks, f->in->found_bytes};
 }
 
 // Of the cache of a level that most of the ranks share.
@@ -132,7 +132,8 @@ static bool largest_is_memory(struct finder *f, const struct matrix *m, bool at_
     const struct curve_machine machine = {.topology = f->in->topology,
                                           .ranks = f->in->ranks,
                                           .n_ranks = f->in->n_ranks,
-                                          .together = at_once};
+                                          .together = at_once,
+                                          .found_bytes = f->in->found_bytes};
     bool beyond = false;
     f->no_memory |= beyond_caches(m, &machine, &beyond, NULL) < 0;
     return beyond;

@@ -52,6 +52,7 @@ struct metrics_input { // borrowed
     const struct rank_info *ranks; // NULL: not known
     int n_ranks;
     const struct topology *topology; // of that machine; NULL: not known
+    int64_t found_bytes; // cache beyond those of the topology, by a run of `hierarchy`; 0: none
 };
 
 struct metrics {

@@ -293,7 +293,7 @@ static void report_levels(struct report_out *o, const struct report_source *s,
 {
     struct bandwidth_level levels[BANDWIDTH_LEVELS_MAX];
     char text[200] = "";
-    const struct cache_users users = {s->topology, s->ranks, s->n_ranks};
+    const struct cache_users users = {s->topology, s->ranks, s->n_ranks, s->found_bytes};
     int n = bandwidth_levels(m, row, &users, s->stores, levels);
     if (!n) {
         report_ends(o, m, row);

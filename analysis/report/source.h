@@ -18,5 +18,6 @@ struct report_source { // a run; all borrowed, and only while report_new works
     const struct json *conditions;     // of the run, an array; NULL: not known
     const struct fingerprint *machine; // facts at the time of the run; NULL: not known
     uint64_t base_page;                // of the kernel, in bytes; 0: by these facts
+    int64_t found_bytes;               // cache beyond those of the topology; 0: none was found
     enum stores stores;                // of bandwidth's copy, scale, add and triad
 };

@@ -86,6 +86,7 @@ int bandwidth_levels(const struct matrix *m, int row, const struct cache_users *
         before = bytes;
     }
     int64_t last = t ? topology_llc_bytes(t) : 0;
+    last = last > 0 && users->found_bytes > last ? users->found_bytes : last;
     if (last > 0 && bandwidth_level_of(m, row, OUTGROWS_LAST * last, INT64_MAX, &out[n]))
         snprintf(out[n++].name, sizeof out->name, "memory");
     return n;

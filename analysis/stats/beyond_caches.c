@@ -31,6 +31,22 @@ static int by_plateau(const struct matrix *m, bool *beyond, struct err *err)
     return 0;
 }
 
+// The fewest ranks of `rows` that a node has.
+static int on_one_node(const struct places *p, const struct axis *rows)
+{
+    int least = 0;
+    for (int i = 0; i < rows->n; i++) {
+        const struct rank_info *a = places_info(p, rows->values[i]);
+        int n = 0;
+        for (int k = 0; a && k < rows->n; k++) {
+            const struct rank_info *b = places_info(p, rows->values[k]);
+            n += b && b->cpu_node == a->cpu_node;
+        }
+        least = !least || n < least ? n : least;
+    }
+    return least ? least : 1;
+}
+
 int beyond_caches(const struct matrix *m, const struct curve_machine *machine, bool *beyond,
                   struct err *err)
 {
@@ -47,6 +63,8 @@ int beyond_caches(const struct matrix *m, const struct curve_machine *machine, b
         return -1;
     if (machine->together)
         sharers = places_sharers(&places, &m->row, t->n_caches, counts);
-    *beyond = largest_set(m) * sharers >= CACHES_BEYOND * llc;
+    int node_mates = machine->together && machine->found_bytes ? on_one_node(&places, &m->row) : 1;
+    *beyond = largest_set(m) * sharers >= CACHES_BEYOND * llc &&
+              largest_set(m) * node_mates >= CACHES_BEYOND * machine->found_bytes;
     return 0;
 }

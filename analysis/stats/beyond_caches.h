@@ -6,6 +6,7 @@
 #include "analysis/stats/curve.h"
 
 // `m` is of ranks by working sets. Where the ranks work together, all behind one cache count.
+// So do all of a node for a cache that `hierarchy` found beyond those that the kernel lists.
 // Without a topology the curve decides: its last plateau must be that long and of 64 MiB or more.
 // ERR_NO_MEMORY is the only error.
 int beyond_caches(const struct matrix *m, const struct curve_machine *machine, bool *beyond,

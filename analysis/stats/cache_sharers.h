@@ -10,6 +10,7 @@ struct cache_users {
     const struct topology *topology; // borrowed, as `ranks`; NULL: not known
     const struct rank_info *ranks;
     int n_ranks;
+    int64_t found_bytes; // cache beyond those of the topology; 0: none was found
 };
 
 // Of all caches of a level, the most ranks with numbers below `end` that share one. 0: not known.

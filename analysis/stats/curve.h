@@ -42,7 +42,8 @@ struct curve_machine {
     const struct topology *topology; // of the run's own time; NULL: not known
     const struct rank_info *ranks;   // NULL: not known
     int n_ranks;
-    bool together; // all ranks at once: those behind one last-level cache share it
+    bool together;       // all ranks at once: those behind one last-level cache share it
+    int64_t found_bytes; // cache beyond those of the topology, one a node; 0: none was found
 };
 
 // A last-level cache that several ranks fill together runs out when each has reached its share: the

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "core/results/baseline_check.h"
+#include "model/plan.h"
 
 static int source_of(const struct request *q, struct run_side *s, struct report_source *out,
                      struct err *err)
@@ -29,6 +30,7 @@ static int source_of(const struct request *q, struct run_side *s, struct report_
                                   .topology = topology,
                                   .conditions = s->conditions,
                                   .machine = s->then.fingerprint,
+                                  .found_bytes = plan_read_found(s->stored.run.plan_json),
                                   .stores = (enum stores)s->stored.run.spec.stores};
     return 0;
 }

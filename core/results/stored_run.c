@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "core/node/hwloc.h"
 #include "core/node/hwloc_stored.h"
+#include "model/plan.h"
 
 void stored_run_fini(struct stored_run *r)
 {
@@ -58,7 +59,8 @@ struct metrics_input stored_run_metrics_input(const struct stored_run *r, const 
                                   .n_matrices = r->n,
                                   .ranks = r->ranks,
                                   .n_ranks = r->n_ranks,
-                                  .topology = t};
+                                  .topology = t,
+                                  .found_bytes = plan_read_found(r->run.plan_json)};
 }
 
 void stored_run_variant(const struct stored_run *r, struct buf *out)

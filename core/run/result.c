@@ -86,7 +86,7 @@ static bool has_numbers(const struct ending *e, const struct records *records)
 // Metrics are worth less than their run: without memory for them it is stored all the same, and
 // gets them later.
 static struct metrics_made *make_metrics(const struct spec *spec, const struct topology *topology,
-                                         const struct run_result *result)
+                                         int64_t found_bytes, const struct run_result *result)
 {
     const struct metrics_input in = {.spec = spec,
                                      .method = result->method,
@@ -94,7 +94,8 @@ static struct metrics_made *make_metrics(const struct spec *spec, const struct t
                                      .n_matrices = result->n_matrices,
                                      .ranks = result->ranks,
                                      .n_ranks = result->n_ranks,
-                                     .topology = topology};
+                                     .topology = topology,
+                                     .found_bytes = found_bytes};
     struct err err;
     struct metrics_made *made = metrics_make(&in, &err);
     if (!made)
@@ -142,7 +143,7 @@ static int store_at_once(struct job *j, struct store *s, const struct machine *m
     struct run_result *r = &j->ending.result;
     struct metrics_made *made = NULL;
     if (r->state == RUN_SUCCEEDED) {
-        made = make_metrics(&j->spec, &job_machine(j, m)->topology, r);
+        made = make_metrics(&j->spec, &job_machine(j, m)->topology, j->plan.found_bytes, r);
         r->metrics = metrics_made_view(made);
     }
     *no_metrics = r->state == RUN_SUCCEEDED && !made;

@@ -32,6 +32,7 @@ UNUSED = {
     "peer_client_of_address": "addresses that no test machine has",
     "place_usage_from": "memory on nodes that no test machine has",
     "place_verify_from": "each way of finding a page's node; the first that works hides the others",
+    "proofs_text": "events of counters that no test machine has",
     "route_match": "patterns, one by one",
     "stats_between_visits": "differences between visits, without those within one",
     # Virtual nodes, for programs and for tests/fleet.

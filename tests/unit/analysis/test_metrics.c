@@ -80,6 +80,8 @@ static bool near(double a, double b)
     return fabs(a - b) < 1e-9 * fabs(b);
 }
 
+static int64_t found_bytes; // of a cache that the kernel does not list
+
 static struct metrics *run(const struct spec *s, const struct matrix *list, int n, bool known)
 {
     static struct metrics out;
@@ -88,7 +90,8 @@ static struct metrics *run(const struct spec *s, const struct matrix *list, int 
                                      .n_matrices = n,
                                      .ranks = known ? ranks : NULL,
                                      .n_ranks = known ? RANKS : 0,
-                                     .topology = known ? here : NULL};
+                                     .topology = known ? here : NULL,
+                                     .found_bytes = found_bytes};
     CHECK(metrics_find(&out, &in, NULL) == 0, "metrics of %s", benchmarks[s->benchmark].name);
     for (int i = 0; i < out.n; i++) {
         const struct metric_rule *rule = metric_rule_find(out.list[i].name, NULL);
@@ -117,6 +120,14 @@ static void test_kinds(void)
     for (int i = 0; i < RANKS; i++)
         cpus[i].kind = 0;
     CHECK(near(value(run(&s, &m, 1, true), "latency.dram.median_ns"), 115), "all are alike");
+    found_bytes = 256 * MIB;
+    CHECK(find(run(&s, &m, 1, true), "latency.dram.median_ns"),
+          "two ranks of a node have four times an unlisted cache of 256 MiB");
+    found_bytes = 257 * MIB;
+    got = run(&s, &m, 1, true);
+    CHECK(!find(got, "latency.dram.median_ns") && find(got, "latency.largest.median_ns"),
+          "of a larger one they have less: it may be the cache's latency");
+    found_bytes = 0;
     matrix_fini(&m);
 }
 
@@ -270,6 +281,12 @@ static void test_bandwidth_levels(void)
     CHECK(near(value(got, "bandwidth.copy.level.memory.gbps"), 20.014), "memory, all ranks");
     CHECK(!find(got, "bandwidth.copy.level.l3.gbps"), "16 MiB of each of two fill their L3");
     CHECK(!find(got, "bandwidth.copy.peak.gbps"), "a cache's bandwidth is not the memory's peak");
+    found_bytes = 64 * MIB;
+    got = run(&s, &m, 1, true);
+    CHECK(find(got, "bandwidth.copy.level.l2.single.gbps") &&
+              !find(got, "bandwidth.copy.level.memory.gbps"),
+          "128 MiB are not beyond an unlisted cache of 64 MiB");
+    found_bytes = 0;
     s.stores = STORES_STREAMING;
     got = run(&s, &m, 1, true);
     CHECK(!find(got, "bandwidth.copy.level.l1.single.gbps") &&

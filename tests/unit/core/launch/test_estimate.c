@@ -336,6 +336,10 @@ static void stored_plans(void)
         CHECK(s.visits == plans[i].visits && s.pairs_most == plans[i].pairs,
               "%s: %d visits, %d pairs", plans[i].plan, (int)s.visits, (int)s.pairs_most);
     }
+    CHECK(plan_read_found("{\"found_cache_bytes\":100663296}") == 96 << 20 &&
+              plan_read_found("{\"found_cache_bytes\":-5}") == 0 && plan_read_found("{}") == 0 &&
+              plan_read_found(NULL) == 0,
+          "the cache of a plan");
 }
 
 static void in_turn(void)
