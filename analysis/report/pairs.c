@@ -235,7 +235,7 @@ static void report_pair(struct report_out *o, const struct report_source *s, con
                         int row)
 {
     int first, second, last = m->col.n - 1;
-    char small[24], large[24];
+    char small[24], large[24], rate[40];
     axis_unpair(m->row.values[row], &first, &second);
     const struct place here = pairs_place_of(s, first), there = pairs_place_of(s, second);
     const char *class = class_name(class_of(&here, &there));
@@ -244,6 +244,8 @@ static void report_pair(struct report_out *o, const struct report_source *s, con
     double mbps = (double)m->col.values[last] / slow; // bytes a µs are MB/s
     str_from_bytes((uint64_t)m->col.values[0], small, sizeof small);
     str_from_bytes((uint64_t)m->col.values[last], large, sizeof large);
+    bool little = mbps < 100;
+    snprintf(rate, sizeof rate, "%.1f %s", little ? mbps : mbps / 1000, little ? "MB/s" : "GB/s");
     struct jsonw *w = report_finding(o, "pair");
     jsonw_i64(w, "rank", first);
     jsonw_i64(w, "other_rank", second);
@@ -256,11 +258,15 @@ static void report_pair(struct report_out *o, const struct report_source *s, con
     if (isnan(quick) || isnan(slow))
         report_say(o, "Ranks %d and %d (%s): the message of %s bytes or that of %s has no value.",
                    first, second, class, small, large);
+    else if (last == 0)
+        report_say(o, "Ranks %d and %d (%s): a message of %s bytes takes %.2f µs.", first, second,
+                   class, small, quick);
     else
         report_say(o,
-                   "Ranks %d and %d (%s): a message of %s bytes takes %.2f µs, one of %s %s µs, "
-                   "which is %.1f GB/s.",
-                   first, second, class, small, quick, large, FIGURES(slow), mbps / 1000);
+                   "Ranks %d and %d (%s): a message of %s bytes takes %.2f µs, one of %s%s %s µs, "
+                   "which is %s.",
+                   first, second, class, small, quick, large,
+                   m->col.values[last] < 1024 ? " bytes" : "", FIGURES(slow), rate);
 }
 
 int section_pingpong(struct report_out *o, const struct report_source *run,

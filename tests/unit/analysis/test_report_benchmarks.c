@@ -432,6 +432,18 @@ static void test_pairs(void)
         "is 10.5 GB/s",
         NULL};
     check_report(BENCHMARK_PINGPONG, &p, 1, talk, NULL);
+    p.col.values[1] = 2;
+    put(&p, 0, 1, 0.5);
+    static const char *const little[] = {"takes 0.40 µs, one of 2 bytes 0.5 µs, which is 4.0 MB/s.",
+                                         NULL};
+    check_report(BENCHMARK_PINGPONG, &p, 1, little, NULL);
+    matrix_fini(&p);
+    shaped(&p, BENCHMARK_PINGPONG, NULL, "pingpong", 1, 1);
+    p.row.values[0] = axis_pair(0, 2);
+    put(&p, 0, 0, 0.4);
+    static const char *const nothing[] = {"a message of 0 bytes takes 0.40 µs.", NULL},
+                             *const rates[] = {"which is", NULL};
+    check_report(BENCHMARK_PINGPONG, &p, 1, nothing, rates);
     matrix_fini(&m);
     matrix_fini(&p);
 }
