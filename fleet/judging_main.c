@@ -229,13 +229,14 @@ static int write_whole(const void *data, size_t n)
     return 0;
 }
 
-static int write_judgement(struct judging_work *w, struct err *err)
+static int write_judgement(struct judging_work *w, bool stands_by, struct err *err)
 {
     CLEANUP_BUF struct buf head = BUF_INIT;
     struct judged_head first = {.store = w->holds};
     const struct buf *body[] = {&head, &w->unseen, &w->sights};
     size_t drain = 0;
-    if (coverage_write(w->fleet, w->nodes, w->n, &w->parts[JUDGED_COVERAGE], err) < 0)
+    if ((stands_by && fleet_store_counts(w->store, &first.judged, err) < 0) ||
+        coverage_write(w->fleet, w->nodes, w->n, !stands_by, &w->parts[JUDGED_COVERAGE], err) < 0)
         return -1;
     judged_begin(&head, w->n_unseen, w->n_seen, w->now_ms);
     for (int i = 0; i < JUDGED_BODY; i++) {
@@ -332,7 +333,7 @@ static int judging_run(struct judging_work *w, const char *where, int flags, str
     return !w->fleet || map_nodes(w, err) < 0 || judge_measured(w, flags, err) < 0 ||
                    judge_responded(w, err) < 0 || judge_store(w, err) < 0
                ? -1
-               : write_judgement(w, err);
+               : write_judgement(w, flags & JUDGING_STANDS_BY, err);
 }
 
 int judging_main(int argc, char **argv)

@@ -18,7 +18,7 @@ const struct route fleet_routes[] = {
     {"GET", "/v1/fleet/status", fleetd_status, NULL, SCOPE_READ},
     {"GET", "/v1/fleet/nodes", fleetd_node_list, "state,class,where,limit,cursor", SCOPE_READ,
      .work = fleetd_node_list_work},
-    {"GET", "/v1/fleet/nodes/{name}", fleetd_node, NULL, SCOPE_READ},
+    {"GET", "/v1/fleet/nodes/{name}", fleetd_node, NULL, SCOPE_READ, .work = fleetd_node_work},
     {"GET", "/v1/fleet/nodes/{name}/metrics", fleetd_node_metrics, "window_days", SCOPE_READ,
      .work = fleetd_work},
     {"GET", "/v1/fleet/states", fleetd_states, NULL, SCOPE_READ},

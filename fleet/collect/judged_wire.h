@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "fleet/collect/node_states.h"
 #include "fleet/judge/kept_findings.h"
+#include "fleet/store/findings.h"
 #include "fleet/store/store.h"
 #include "nodes/named.h"
 
@@ -21,6 +22,7 @@ enum {
 enum {
     JUDGING_SLURM_KNOWN = 1, // what Slurm says of the nodes is known
     JUDGING_APPLY = 2,       // it says which nodes are to be drained now
+    JUDGING_STANDS_BY = 4,   // nothing is stored, and how nodes are is not known
 };
 
 // A node as the collector sees it now.
@@ -49,7 +51,8 @@ struct judged_store { // what it holds
 struct judged_head {
     uint32_t bytes[JUDGED_PARTS];
     struct judged_store store;
-    char problem[200]; // "": it was made
+    char problem[200];         // "": it was made
+    struct fleet_tally judged; // JUDGING_STANDS_BY: of the findings that are stored
 };
 
 // The judgement: this, the unseen, the sights.

@@ -46,6 +46,7 @@ struct judging {
     bool pending;    // something has changed that was not judged
     int64_t stored;  // runs and documents that the last judgement knew
     uint64_t states; // hash of what the last judgement knew
+    bool stood_by;   // the last judgement was made on standby: of it only the summary counts
     struct {
         int n, at;       // n 0: none is under way
         uint64_t lists;  // poller_lists when it began
@@ -57,7 +58,7 @@ struct judging {
     const struct naming *naming;
     struct draining *draining;                       // NULL: no node is drained
     struct buf said[JUDGED_BODY], next[JUDGED_BODY]; // parts of the judgement, and of the next one
-    struct judged_store holds, next_holds;
+    struct judged_store holds; // bytes 0: not known yet
     char problem[INGEST_TEXT];
     struct fleet_tally judged;
     bool counted;
@@ -96,6 +97,21 @@ static int send_judgement(struct judging *j, const char *body, size_t n, struct 
     return poller_keep(j->poller, &head, &item, err);
 }
 
+static void say_part(struct judging *j, enum judged_part part)
+{
+    struct buf was = j->said[part];
+    j->said[part] = j->next[part];
+    j->next[part] = was;
+}
+
+// On standby nothing is stored, and no drain is suggested: the collector that writes does both.
+static void take_summary(struct judging *j, const struct judged_head *head)
+{
+    say_part(j, JUDGED_COVERAGE);
+    j->judged = head->judged;
+    j->counted = true;
+}
+
 static void take_judgement(struct judging *j)
 {
     struct judged_head head;
@@ -118,12 +134,14 @@ static void take_judgement(struct judging *j)
         buf_reset(&j->next[i]);
         buf_add(&j->next[i], at, head.bytes[i]);
     }
-    j->next_holds = head.store;
-    if (send_judgement(j, at, head.bytes[JUDGED_BODY], &err) < 0) {
+    j->holds = head.store;
+    if (j->stood_by)
+        take_summary(j, &head);
+    else if (send_judgement(j, at, head.bytes[JUDGED_BODY], &err) < 0) {
         judging_failed(j, err.text);
         return;
     }
-    j->sent = true;
+    j->sent = !j->stood_by;
     j->problem[0] = '\0';
     judging_end(j);
 }
@@ -146,13 +164,21 @@ static void on_judgement(void *ctx, uint32_t events)
         judging_failed(j, "a judgement is too large");
 }
 
+static bool judging_stands_by(const struct judging *j)
+{
+    struct poller_totals t;
+    poller_totals(j->poller, &t);
+    return t.store_state == STORE_STANDBY;
+}
+
 // A drain of ours that Slurm was not requested for since would not count for the limits.
 static int judging_flags(const struct judging *j)
 {
     const struct naming_source *slurm = naming_slurm(j->naming);
     bool apply = j->draining && slurm &&
                  draining_last_ms(j->draining) < slurm->read_mono_ms - NAMING_LIMIT_MS;
-    return (naming_slurm_known(j->naming) ? JUDGING_SLURM_KNOWN : 0) | (apply ? JUDGING_APPLY : 0);
+    return (naming_slurm_known(j->naming) ? JUDGING_SLURM_KNOWN : 0) | (apply ? JUDGING_APPLY : 0) |
+           (judging_stands_by(j) ? JUDGING_STANDS_BY : 0);
 }
 
 static void copy_node(const struct polled *p, struct judged_node *out)
@@ -248,9 +274,12 @@ static bool judging_due(const struct judging *j)
 {
     struct poller_totals t;
     poller_totals(j->poller, &t);
+    if (t.store_state == STORE_STANDBY)
+        return !j->ended_ms || !j->stood_by ||
+               clock_mono_ms() - j->started_ms >= JUDGING_STANDBY_S * 1000;
     if (t.store_state != STORE_READY)
         return false;
-    return !j->ended_ms || j->pending || t.stored + t.documents != j->stored ||
+    return !j->ended_ms || j->stood_by || j->pending || t.stored + t.documents != j->stored ||
            j->walk.states != j->states || j->judged.counts.unsettled ||
            clock_mono_ms() - j->started_ms >= (int64_t)JUDGING_HOUR_S * 1000;
 }
@@ -260,6 +289,7 @@ static int judging_begin(struct judging *j, struct err *err)
     struct poller_totals t;
     poller_totals(j->poller, &t);
     j->started_ms = clock_mono_ms();
+    j->stood_by = t.store_state == STORE_STANDBY;
     j->pending = false;
     j->stored = t.stored + t.documents;
     j->states = j->walk.states;
@@ -344,12 +374,8 @@ static void judgement_done(struct judging *j, const struct ingest_report *r)
         judging_failed(j, r->text);
         return;
     }
-    for (int i = 0; i < JUDGED_BODY; i++) {
-        struct buf was = j->said[i];
-        j->said[i] = j->next[i];
-        j->next[i] = was;
-    }
-    j->holds = j->next_holds;
+    for (int i = 0; i < JUDGED_BODY; i++)
+        say_part(j, (enum judged_part)i);
     j->judged_ms = clock_wall_ms();
     if (j->draining)
         draining_begin(j->draining, buf_text(&j->said[JUDGED_DRAIN_NOW]));

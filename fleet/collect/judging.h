@@ -2,16 +2,17 @@
 // Judges the fleet after each sweep in which something was stored, after states of nodes changed,
 // and at least hourly. A process of its own reads the store and judges (fleet/judging_main.c); the
 // process that stores merges the result into the findings that are kept. It also says which nodes
-// to drain (fleet/judging_drain.h).
+// to drain (fleet/judging_drain.h). A collector on standby takes the summary alone, each minute.
 #pragma once
 #include "fleet/collect/draining.h"
 #include "fleet/collect/judged_wire.h"
 
 enum {
-    JUDGING_HOUR_S = 3600, // judged at least as often
-    JUDGING_FIRST_S = 10,  // after the start, if `every` is longer
-    JUDGING_LIMIT_S = 60,  // a process that takes longer is ended
-    MARKS_MAX = 256,       // people's marks that wait for the store
+    JUDGING_HOUR_S = 3600,  // judged at least as often
+    JUDGING_FIRST_S = 10,   // after the start, if `every` is longer
+    JUDGING_STANDBY_S = 60, // on standby not more often: what is stored meanwhile is not known
+    JUDGING_LIMIT_S = 60,   // a process that takes longer is ended
+    MARKS_MAX = 256,        // people's marks that wait for the store
     MARK_WAIT_MS = 20000,
 };
 
@@ -24,10 +25,11 @@ void judging_free(struct judging *j); // before the poller; NULL is fine
 struct judging_summary {
     struct fleet_tally judged; // of the findings that are stored
     bool counted;              // it is known
-    // Of the last judgement that was stored; empty: there is none yet. Borrowed until the next one.
+    // Of the last judgement that was stored; on standby of the last one, without drains. Empty:
+    // there is none yet. Borrowed until the next one.
     const struct buf *coverage, *drain; // a JSON object each
     const struct buf *drain_lines;
-    struct judged_store store; // of the same judgement
+    struct judged_store store; // when it was judged last; bytes 0: not known yet
     int64_t judged_ms;         // UTC: the last one that was stored; 0: none yet
     const char *problem;       // why the last one failed; "": it did not
     const char *drain_problem; // why nodes could not be drained the last time; "": they were

@@ -8,20 +8,21 @@
 #include "nodes/addresses.h"
 
 enum {
-    PAGE_RUNS = 100,         // of a page that is requested
-    RUNS_AT_ONCE = 200000,   // of a node: one an hour for 20 years
-    RUNS_PER_DAY = 43200,    // beyond them. It does not measure more, and cannot fill the disk
-    POISON_MS = 3600 * 1000, // until a node is contacted again whose page ended the process
-    WANTED_ROOM = 256,       // documents and whole runs that were requested lately
-    LACKED_ROOM = 256,       // facts that nodes that push may send; the store repeats others
-    LACKED_EACH = 32,        // of them, of a node
-    WISHES_ROOM = 64,        // of a kind that wait to be requested; the store repeats others
-    DOCUMENTS_AT_ONCE = 32,  // that are requested: one of a node is all that a batch brings
-    FACTS_BURST = 20,        // changes at once by facts of machines, then one each
-    FACTS_EVERY_MS = 1000,   // while a first sweep brings those of thousands, one by one
-    WHOLE_AT_ONCE = 4,       // whole runs that are requested, of at most 32 MiB each
-    BEHIND_AT_ONCE = 2,      // of both at other collectors: each lets 4 of a client wait, one of
-                             // them is its feed, and one is left for whoever is at this machine
+    PAGE_RUNS = 100,          // of a page that is requested
+    RUNS_AT_ONCE = 200000,    // of a node: one an hour for 20 years
+    RUNS_PER_DAY = 43200,     // beyond them. It does not measure more, and cannot fill the disk
+    POISON_MS = 3600 * 1000,  // until a node is contacted again whose page ended the process
+    WANTED_ROOM = 256,        // documents and whole runs that were requested lately
+    LACKED_ROOM = 256,        // facts that nodes that push may send; the store repeats others
+    LACKED_EACH = 32,         // of them, of a node
+    WISHES_ROOM = 64,         // of a kind that wait to be requested; the store repeats others
+    DOCUMENTS_AT_ONCE = 32,   // that are requested: one of a node is all that a batch brings
+    FACTS_BURST = 20,         // changes at once by facts of machines, then one each
+    FACTS_EVERY_MS = 1000,    // while a first sweep brings those of thousands, one by one
+    STANDBY_EVERY_MS = 10000, // on standby: how long a response is kept
+    WHOLE_AT_ONCE = 4,        // whole runs that are requested, of at most 32 MiB each
+    BEHIND_AT_ONCE = 2,       // of both at other collectors: each lets 4 of a client wait, one of
+                              // them is its feed, and one is left for whoever is at this machine
 };
 
 struct wanted {
@@ -81,6 +82,7 @@ struct poller {
     struct wishes wishes[WISH_KINDS];
     bool facts_uncounted;            // stored since poller_changes() counted them
     struct log_budget facts_changes; // how often it does
+    int64_t standby_change_ms;       // on standby: when something counts as changed, monotonic
     int behind_in_flight;            // of all kinds
     struct fetch_limits whole_limits;
     int64_t pushed;         // pages that nodes sent themselves

@@ -298,6 +298,11 @@ void poller_totals(const struct poller *p, struct poller_totals *out)
 
 int64_t poller_changes(struct poller *p, int64_t now_ms)
 {
+    // What another collector stores is not reported here.
+    if (p->totals.store_state == STORE_STANDBY && now_ms >= p->standby_change_ms) {
+        p->totals.kept++;
+        p->standby_change_ms = now_ms + STANDBY_EVERY_MS;
+    }
     if (p->facts_uncounted &&
         log_budget_take(&p->facts_changes, FACTS_BURST, FACTS_EVERY_MS, now_ms)) {
         p->totals.kept++;

@@ -15,7 +15,7 @@ static int refuse_unjudged(const struct fleet_services *s, struct err *err)
     poller_totals(s->poller, &t);
     return t.store_state == STORE_STANDBY
                ? err_set(err, ERR_UNAVAILABLE, "store",
-                         "this collector is standby and judges nothing: request the one that "
+                         "this collector is standby and suggests nothing: request the one that "
                          "writes")
                : err_set(err, ERR_UNAVAILABLE, "store", "the fleet was not judged yet; try again");
 }

@@ -32,16 +32,27 @@ static void take_class_metrics(void *context, const struct job_made *made, struc
     *err = (struct err){0};
 }
 
-void fleetd_metrics_work(const struct request *q, struct work *w, struct err *why)
+static void class_metrics_work(const struct request *q, int age_s, struct work *w)
 {
     static const struct job_kind job = {.number = CLASS_METRICS_JOB, .take = take_class_metrics};
     const struct http_service *service = q->service;
-    (void)why;
     w->kind = &job;
-    if (q->prepared || class_metrics_fresh(service->jobs->version(service->context)))
+    if (q->prepared || class_metrics_fresh(service->jobs->version(service->context), age_s))
         return;
     w->us = READ_US;
     w->bytes = IMAGE_BYTES;
+}
+
+void fleetd_metrics_work(const struct request *q, struct work *w, struct err *why)
+{
+    (void)why;
+    class_metrics_work(q, CLASS_METRICS_AGE_S, w);
+}
+
+void fleetd_node_work(const struct request *q, struct work *w, struct err *why)
+{
+    (void)why;
+    class_metrics_work(q, CLASS_NODES_AGE_S, w);
 }
 
 // ---- GET /metrics -------------------------------------------------------------------------------
@@ -145,7 +156,7 @@ static void write_kept_counts(const struct judging *j, struct exposition *e)
 {
     const struct judging_summary s = judging_summary(j);
     const struct kept_counts *c = &s.judged.counts;
-    if (s.judged_ms) {
+    if (s.store.bytes) {
         exposition_single(e, "numaprobe_fleet_store_bytes", "gauge",
                           "What the store takes, when the fleet was judged last",
                           (double)s.store.bytes);
@@ -266,7 +277,7 @@ static int targets_add(struct targets *t, const struct polled *n, struct class_s
                        struct err *err)
 {
     const char *base = n->base[n->at_base], *host = strstr(base, "://");
-    const char *class = class_metrics_next(classes, n->name);
+    const char *class = class_metrics_next(classes, n->name).class;
     if (n->state == NODE_GONE || node_asleep(n) || !host)
         return 0;
     host += strlen("://");

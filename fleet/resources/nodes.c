@@ -74,9 +74,9 @@ static const char *problem_of(const struct polled *n, const struct fleet_service
                : "";
 }
 
-// `class`: NULL, not known.
-static void write_polled(const struct polled *n, const char *class, const struct fleet_services *s,
-                         struct jsonw *w)
+// `of`: what the history has of it. A run that came since the start may be newer.
+static void write_polled(const struct polled *n, const struct class_node *of,
+                         const struct fleet_services *s, struct jsonw *w)
 {
     jsonw_object(w, NULL);
     jsonw_text(w, "node", n->name);
@@ -87,11 +87,11 @@ static void write_polled(const struct polled *n, const char *class, const struct
                n->outcome == FLEET_STORED ? "" : fleet_outcomes[n->outcome].text);
     jsonw_text(w, "other", n->other);
     jsonw_time(w, "received", n->seen_ms);
-    jsonw_time(w, "newest", n->newest_ms);
+    jsonw_time(w, "newest", n->newest_ms > of->newest_ms ? n->newest_ms : of->newest_ms);
     jsonw_i64(w, "next", n->after);
     jsonw_text(w, "history_id", n->history);
     jsonw_text(w, "version", n->version);
-    jsonw_text(w, "class", class);
+    jsonw_text(w, "class", of->class);
     jsonw_i64(w, "failures", n->failures);
     write_said(n, s->naming, w);
     write_faults(n, w);
@@ -162,8 +162,7 @@ void fleetd_named_work(const struct request *q, struct work *w, struct err *why)
 
 void fleetd_node_list_work(const struct request *q, struct work *w, struct err *why)
 {
-    if (request_query(q, "class")) // else it is the loop's own, and waits for nothing
-        fleetd_metrics_work(q, w, why);
+    (request_query(q, "class") ? fleetd_metrics_work : fleetd_node_work)(q, w, why);
 }
 
 // ?class= is the beginning of a hash.
@@ -177,7 +176,7 @@ static int read_node_class(const struct request *q, const char **class, struct e
     if (prefix && !*class_metrics_text())
         return err_set(err, ERR_UNAVAILABLE, "class", "the history has not been read yet");
     for (int i = 0; prefix && i < n; i++) {
-        const char *one = class_metrics_next(&search, nodes[i]->name);
+        const char *one = class_metrics_next(&search, nodes[i]->name).class;
         if (!one || !str_starts(one, prefix))
             continue;
         if (*class && strcmp(one, *class) != 0)
@@ -214,13 +213,13 @@ int fleetd_node_list(struct request *q, struct reply *r, struct err *err)
     jsonw_object(&w, NULL);
     jsonw_array(&w, "nodes");
     for (int i = 0; rc == 0 && i < n && !more; i++) {
-        const char *class = class_metrics_next(&search, nodes[i]->name);
-        if (!filter_takes(&f, nodes[i], class))
+        const struct class_node of = class_metrics_next(&search, nodes[i]->name);
+        if (!filter_takes(&f, nodes[i], of.class))
             continue;
         more = listed == f.limit;
         if (more)
             break;
-        write_polled(nodes[i], class, fleet_of(q), &w);
+        write_polled(nodes[i], &of, fleet_of(q), &w);
         last = nodes[i]->name;
         listed++;
     }
@@ -249,7 +248,8 @@ int fleetd_node(struct request *q, struct reply *r, struct err *err)
     struct jsonw w = jsonw_to(&body);
     if (!n)
         return node_unknown(q, err);
-    write_polled(n, class_metrics_of(n->name), fleet_of(q), &w);
+    const struct class_node of = class_metrics_of(n->name);
+    write_polled(n, &of, fleet_of(q), &w);
     return reply_json(r, 200, &body, err);
 }
 

@@ -40,7 +40,7 @@ handler_fn fleetd_feed_place, fleetd_feed_push, fleetd_feed_facts, fleetd_token_
 handler_fn fleetd_token_revoke;
 // metrics.c: for Prometheus. The process that reads makes what both need of the history.
 handler_fn fleetd_metrics, fleetd_sd;
-work_fn fleetd_metrics_work;
+work_fn fleetd_metrics_work, fleetd_node_work;
 // drain.c: which nodes to take out of service, as the last judgement says
 handler_fn fleetd_drain;
 // export.c: all values, for other programs

@@ -161,7 +161,7 @@ static void write_holds(const struct judging_summary *s, struct jsonw *w)
     const int64_t held[] = {s->store.runs, s->store.bytes};
     static const char *const names[] = {"store_runs", "store_bytes"};
     for (size_t i = 0; i < COUNT_OF(held); i++)
-        if (s->judged_ms)
+        if (s->store.bytes)
             jsonw_i64(w, names[i], held[i]);
         else
             jsonw_null(w, names[i]);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // An image is the text of the metrics, then the names of nodes in order, each with the hash of its
-// class; each text ends with a NUL.
+// class ("": not known) and the time of its newest run; each text ends with a NUL.
 #include "fleet/services/class_metrics.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/exposition.h"
+#include "base/str.h"
 #include "fleet/services/stored_fleet.h"
 
 // ---- Made by the process that reads -------------------------------------------------------------
@@ -215,6 +217,7 @@ static int expose_verdict(struct exposition *e, const struct fleet *f, struct er
 
 struct node_class {
     const char *node, *class;
+    int64_t newest_ms;
 };
 
 static int by_node_name(const void *a, const void *b)
@@ -222,19 +225,28 @@ static int by_node_name(const void *a, const void *b)
     return strcmp(((const struct node_class *)a)->node, ((const struct node_class *)b)->node);
 }
 
+static void add_image_text(struct buf *out, const char *text)
+{
+    buf_add(out, text, strlen(text) + 1);
+}
+
 static int write_node_classes(const struct fleet *f, struct buf *out, struct err *err)
 {
-    int n = 0;
+    char newest[24];
     CLEANUP_MEM struct node_class *list = calloc((size_t)f->nodes.n + 1, sizeof *list);
     if (!list)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the classes of nodes");
-    for (int i = 0; i < f->nodes.n; i++)
-        if (f->node[i].class >= 0)
-            list[n++] = (struct node_class){f->nodes.list[i], f->classes.list[f->node[i].class]};
-    qsort(list, (size_t)n, sizeof *list, by_node_name);
-    for (int i = 0; i < n; i++) {
-        buf_add(out, list[i].node, strlen(list[i].node) + 1);
-        buf_add(out, list[i].class, strlen(list[i].class) + 1);
+    for (int i = 0; i < f->nodes.n; i++) {
+        int class = f->node[i].class;
+        list[i] = (struct node_class){f->nodes.list[i], class < 0 ? "" : f->classes.list[class],
+                                      f->node[i].newest_ms};
+    }
+    qsort(list, (size_t)f->nodes.n, sizeof *list, by_node_name);
+    for (int i = 0; i < f->nodes.n; i++) {
+        snprintf(newest, sizeof newest, "%" PRId64, list[i].newest_ms);
+        add_image_text(out, list[i].node);
+        add_image_text(out, list[i].class);
+        add_image_text(out, newest);
     }
     return 0;
 }
@@ -256,38 +268,60 @@ int class_metrics_make(const struct request *q, int64_t now_ms, struct buf *out,
 
 // ---- Kept by the collector ----------------------------------------------------------------------
 
+enum {
+    NODE_TEXTS = 3, // of an image, for each node
+    CLASS_METRICS_OLD_MS = 3600 * 1000,
+};
+
+struct class_entry {
+    const char *node; // of the image
+    struct class_node of;
+};
+
 static struct {
     char *image;
-    const char **texts; // node, class, node, class, …
+    struct class_entry *list; // by name of the node; owned
     size_t nodes;
     int64_t version, made_ms; // monotonic; 0: nothing was made
 } kept;
 
+static const char *image_next(const char *text)
+{
+    return text + strlen(text) + 1;
+}
+
 int class_metrics_keep(const void *image, size_t n, int64_t version, struct err *err)
 {
     const char *from = image;
-    size_t texts = 0, at = 0;
+    size_t texts = 0, nodes;
     if (!n || from[n - 1])
         return err_set(err, ERR_INTERNAL, "", "invalid metrics of classes");
     for (size_t i = 0; i < n; i++)
         texts += !from[i];
-    if (texts % 2 == 0)
+    if (texts % NODE_TEXTS != 1)
         return err_set(err, ERR_INTERNAL, "", "invalid classes of nodes");
+    nodes = texts / NODE_TEXTS;
     char *copy = malloc(n);
-    const char **list = calloc(texts, sizeof *list);
+    struct class_entry *list = calloc(nodes + 1, sizeof *list);
     if (!copy || !list) {
         free(copy);
         free(list);
         return err_set(err, ERR_NO_MEMORY, "", "no memory for metrics of classes");
     }
     memcpy(copy, image, n);
-    for (const char *p = copy + strlen(copy) + 1; p < copy + n; p += strlen(p) + 1)
-        list[at++] = p;
+    const char *at = image_next(copy);
+    for (size_t i = 0; i < nodes; i++, at = image_next(at)) {
+        list[i].node = at;
+        at = image_next(at);
+        list[i].of.class = *at ? at : NULL;
+        at = image_next(at);
+        str_to_i64(at, &list[i].of.newest_ms);
+    }
     free(kept.image);
-    free(kept.texts);
+    free(kept.list);
     kept.image = copy;
-    kept.texts = list;
-    kept.nodes = at / 2;
+    kept.list = list;
+    kept.nodes = nodes;
     kept.version = version;
     kept.made_ms = clock_mono_ms();
     return 0;
@@ -298,10 +332,11 @@ void class_metrics_missed(void)
     kept.made_ms = clock_mono_ms();
 }
 
-bool class_metrics_fresh(int64_t version)
+bool class_metrics_fresh(int64_t version, int age_s)
 {
-    return kept.made_ms &&
-           (kept.version == version || clock_mono_ms() - kept.made_ms < CLASS_METRICS_AGE_S * 1000);
+    int64_t age_ms = clock_mono_ms() - kept.made_ms;
+    return kept.made_ms && (age_ms < (int64_t)age_s * 1000 ||
+                            (kept.version == version && age_ms < CLASS_METRICS_OLD_MS));
 }
 
 const char *class_metrics_text(void)
@@ -309,23 +344,22 @@ const char *class_metrics_text(void)
     return kept.image ? kept.image : "";
 }
 
-const char *class_metrics_next(struct class_search *s, const char *node)
+struct class_node class_metrics_next(struct class_search *s, const char *node)
 {
     int order = -1;
-    while (s->at < kept.nodes && (order = strcmp(kept.texts[2 * s->at], node)) < 0)
+    while (s->at < kept.nodes && (order = strcmp(kept.list[s->at].node, node)) < 0)
         s->at++;
-    return order == 0 ? kept.texts[2 * s->at + 1] : NULL;
+    return order == 0 ? kept.list[s->at].of : (struct class_node){0};
 }
 
-static int node_of_pair(const void *node, const void *pair)
+static int node_of_entry(const void *node, const void *entry)
 {
-    return strcmp(node, *(const char *const *)pair);
+    return strcmp(node, ((const struct class_entry *)entry)->node);
 }
 
-const char *class_metrics_of(const char *node)
+struct class_node class_metrics_of(const char *node)
 {
-    char **pair = kept.nodes
-                      ? bsearch(node, kept.texts, kept.nodes, 2 * sizeof *kept.texts, node_of_pair)
-                      : NULL;
-    return pair ? pair[1] : NULL;
+    const struct class_entry *found =
+        kept.nodes ? bsearch(node, kept.list, kept.nodes, sizeof *kept.list, node_of_entry) : NULL;
+    return found ? found->of : (struct class_node){0};
 }

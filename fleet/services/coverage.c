@@ -10,13 +10,16 @@
 #include "base/jsonw.h"
 
 static void write_covered_class(const struct coverage *c, const struct covered_class *k,
-                                struct jsonw *w)
+                                bool up_known, struct jsonw *w)
 {
     jsonw_object(w, NULL);
     jsonw_text(w, "class", c->f->classes.list[k->class]);
     jsonw_text(w, "cpu", k->cpu);
     jsonw_i64(w, "known", k->nodes);
-    jsonw_i64(w, "up", k->up);
+    if (up_known)
+        jsonw_i64(w, "up", k->up);
+    else
+        jsonw_null(w, "up");
     jsonw_i64(w, "fresh", k->fresh);
     jsonw_i64(w, "enough_runs", k->enough);
     jsonw_i64(w, "stale", k->nodes - k->fresh);
@@ -24,7 +27,7 @@ static void write_covered_class(const struct coverage *c, const struct covered_c
     jsonw_end(w);
 }
 
-static void write_coverage(const struct coverage *c, struct jsonw *w)
+static void write_coverage(const struct coverage *c, bool up_known, struct jsonw *w)
 {
     const struct covered_class *unmeasured = coverage_without_run(c);
     jsonw_object(w, NULL);
@@ -34,13 +37,13 @@ static void write_coverage(const struct coverage *c, struct jsonw *w)
     jsonw_array(w, "classes");
     for (int i = 0; i < c->n && i < COVERAGE_CLASSES_MAX; i++)
         if (c->list[i].class >= 0)
-            write_covered_class(c, &c->list[i], w);
+            write_covered_class(c, &c->list[i], up_known, w);
     jsonw_end(w);
     jsonw_end(w);
 }
 
-int coverage_write(const struct fleet *f, const struct judged_node *nodes, int n, struct buf *out,
-                   struct err *err)
+int coverage_write(const struct fleet *f, const struct judged_node *nodes, int n, bool up_known,
+                   struct buf *out, struct err *err)
 {
     CLEANUP_COVERAGE struct coverage c = {0};
     CLEANUP_MEM struct covered_node *counted = calloc((size_t)n + 1, sizeof *counted);
@@ -54,6 +57,6 @@ int coverage_write(const struct fleet *f, const struct judged_node *nodes, int n
                 (struct covered_node){.name = nodes[i].name, .up = nodes[i].state == NODE_UP};
     if (coverage_make(&c, f, counted, known, err) < 0)
         return -1;
-    write_coverage(&c, &w);
+    write_coverage(&c, up_known, &w);
     return 0;
 }

@@ -6,6 +6,7 @@
 
 enum { COVERAGE_CLASSES_MAX = 100 }; // the largest
 
-// One JSON object. `nodes`: by name, as the collector sees them. ERR_NO_MEMORY.
-int coverage_write(const struct fleet *f, const struct judged_node *nodes, int n, struct buf *out,
-                   struct err *err);
+// One JSON object. `nodes`: by name, as the collector sees them; up_known: it contacts them.
+// ERR_NO_MEMORY.
+int coverage_write(const struct fleet *f, const struct judged_node *nodes, int n, bool up_known,
+                   struct buf *out, struct err *err);

@@ -331,9 +331,15 @@ def test_a_restart_continues_where_it_was(collect):
     c.wait_up(20)
     place = {n["node"]: n["next"] for n in c.get("/v1/fleet/nodes?limit=100")["nodes"]}
     assert set(place.values()) == {10}
+    newest = {r["node"]: r["newest"] for r in c.get("/v1/fleet/nodes?limit=100")["nodes"]}
     c.stop()
     c.start()
+    one = c.node("node07")
+    [class_of] = [k["class"] for k in c.get("/v1/fleet/classes")["classes"]]
+    assert one["class"] == class_of and one["newest"] == newest["node07"], "the history says so: no request for classes was before"
     c.wait_up(20)
+    nodes = c.get("/v1/fleet/nodes?limit=100")["nodes"]
+    assert {n["node"]: n["newest"] for n in nodes} == newest and {n["class"] for n in nodes} == {class_of}
     assert {n["node"]: n["next"] for n in c.get("/v1/fleet/nodes?limit=100")["nodes"]} == place
     assert c.status()["runs_stored"] == 0, "nothing is stored again"
     assert c.rows("SELECT count(*) FROM run") == [(200,)]

@@ -213,10 +213,31 @@ def test_postgresql_fails_over_to_a_standby(collect, make_postgresql):  # noqa: 
     assert c.get("/v1/fleet/outliers")["nodes"] == NODES
 
 
+def medians(collector):
+    return [line for line in collector.get_bytes("/metrics").decode().splitlines() if line.startswith("numaprobe_fleet_class_median")]
+
+
+def test_a_collector_on_standby_serves_what_the_other_one_stores(collect):  # noqa: F811
+    c = collect(NODES, "--run-ms=0").start()
+    c.wait_up(NODES)
+    other = Collector(c.home, c.fleet, f"--store={c.home}/state/fleet.db", f"--run-dir={c.home}/other").start()
+    try:
+        wait_state(other, "standby")
+        before = medians(other)
+        path = "/v1/fleet/history?metric=latency.local.dram.median_ns&node=node01"
+        points = len(other.get(path)["points"])
+        assert before and points
+        measure(c.fleet, NODES)
+        until(lambda: len(other.get(path)["points"]) > points)
+        until(lambda: medians(other) != before)
+    finally:
+        other.stop()
+
+
 @pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
 def test_a_second_collector_stands_by_and_takes_over(request, collect, engine):  # noqa: F811
     server = request.getfixturevalue("make_postgresql")() if engine == "postgresql" else None
-    c = collect(NODES, "--run-ms=0", collector=[f"--store={server.uri}"] if server else []).start()
+    c = collect(NODES, "--run-ms=0", "--runs=6", "--bad-percent=30", collector=[f"--store={server.uri}"] if server else []).start()
     c.wait_up(NODES)
     other = Collector(c.home, c.fleet, f"--store={server.uri if server else f'{c.home}/state/fleet.db'}",
                       f"--run-dir={c.home}/other").start()
@@ -228,7 +249,14 @@ def test_a_second_collector_stands_by_and_takes_over(request, collect, engine): 
         metrics = other.ask_bytes("/metrics").decode()
         assert 'numaprobe_fleet_ready{part="store"} 1\n' in metrics and "numaprobe_fleet_feed_lag_seconds 0\n" in metrics, "no alarm"
         status, problem = other.refusal("/v1/fleet/drain")
-        assert status == 503 and "standby and judges nothing" in problem["detail"], problem
+        assert status == 503 and "standby and suggests nothing" in problem["detail"], problem
+        c.wait_judged(outlier=1)
+        said = until(lambda: (s := other.status())["coverage"] and s)
+        [of] = said["coverage"]["classes"]
+        assert (of["known"], of["enough_runs"], of["up"]) == (NODES, NODES, None), "how nodes are is not known"
+        assert said["findings"]["known"] and said["findings"]["judged"] is None, said
+        one = other.node("node01")
+        assert (one["state"], one["class"]) == ("new", of["class"]) and one["newest"], one
         done = run("fleet", "status", f"--fleet=unix:{other.home}/other/numaprobe-fleetd.sock")
         assert done.returncode == 9 and "this collector is standby and contacts no node" in done.stderr, done
         tried = other.find_child("--ingest")
