@@ -74,12 +74,21 @@ struct campaign *campaign_find(const struct campaigns *all, int64_t id)
     return NULL;
 }
 
+int campaigns_check_loaded(const struct campaigns *all, struct err *err)
+{
+    if (all->loaded)
+        return 0;
+    return poller_check_open(all->poller, err) < 0
+               ? -1
+               : err_set(err, ERR_UNAVAILABLE, "store", "the campaigns are being read; try again");
+}
+
 struct campaign *campaign_active(const struct campaigns *all, int64_t id, struct err *err)
 {
     struct campaign *c = campaign_find(all, id);
-    if (!all->loaded)
-        err_set(err, ERR_UNAVAILABLE, "store", "the store is not ready");
-    else if (!c && id > all->last)
+    if (campaigns_check_loaded(all, err) < 0)
+        return NULL;
+    if (!c && id > all->last)
         err_set(err, ERR_NOT_FOUND, "", "there is no campaign %lld", (long long)id);
     else if (!c || c->over)
         err_set(err, ERR_CONFLICT, "", "campaign %lld has ended", (long long)id);

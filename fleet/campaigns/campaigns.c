@@ -714,9 +714,7 @@ int64_t campaigns_submit(struct campaigns *all, const struct buf *text, const ch
     struct campaign *c = campaign_new(all, buf_text(text), text->len, err);
     if (!c)
         return -1;
-    if (!all->loaded)
-        err_set(err, ERR_UNAVAILABLE, "store", "the store is not ready");
-    if (!all->loaded || find_nodes(c, err) < 0) {
+    if (campaigns_check_loaded(all, err) < 0 || find_nodes(c, err) < 0) {
         campaign_free(c);
         return -1;
     }

@@ -104,7 +104,8 @@ void campaign_free(struct campaign *c);         // one that is not in the list; 
 void campaign_drop(struct campaign *c);         // leaves the list
 void campaign_forget_round(struct campaign *c); // its plan and its nodes
 void campaign_release(struct campaign *c);      // a request has ended
-struct campaign *campaign_find(const struct campaigns *all, int64_t id); // NULL: none
+int campaigns_check_loaded(const struct campaigns *all, struct err *err); // ERR_UNAVAILABLE
+struct campaign *campaign_find(const struct campaigns *all, int64_t id);  // NULL: none
 // One that has not ended. NULL: ERR_NOT_FOUND, ERR_CONFLICT, ERR_UNAVAILABLE (the store).
 struct campaign *campaign_active(const struct campaigns *all, int64_t id, struct err *err);
 // Something happened to this campaign: it is looked at in a moment.

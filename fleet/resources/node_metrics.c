@@ -98,6 +98,17 @@ static void write_node_metric(struct jsonw *w, const struct fleet *f, const stru
     jsonw_end(w);
 }
 
+static int refuse_unjudged_node(const struct request *q, struct err *err)
+{
+    CLEANUP_NODESET struct nodeset one = {0};
+    if (nodeset_add(&one, q->name, err) == 0 && where_is_stored(q, &one, "", err) == 0)
+        return err_set(err, ERR_NOT_FOUND, "",
+                       "no run of node %s can be judged: none succeeded and has metrics", q->name);
+    err->code = ERR_NOT_FOUND; // no node can have this name, which is a part of the path
+    *err->member = '\0';
+    return -1;
+}
+
 int fleetd_node_metrics(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP_FLEET struct fleet *f = stored_fleet_newest(q, err);
@@ -106,7 +117,7 @@ int fleetd_node_metrics(struct request *q, struct reply *r, struct err *err)
     struct jsonw w = jsonw_to(&body);
     int node = f ? interned_find(&f->nodes, q->name) : -1;
     if (f && node < 0)
-        return err_set(err, ERR_NOT_FOUND, "", "no run of a node \"%s\" is stored", q->name);
+        return refuse_unjudged_node(q, err);
     int n = f ? fleet_places_find(&list, f, node, err) : -1;
     if (n < 0)
         return -1;

@@ -113,6 +113,10 @@ struct fleet *stored_fleet_read(const struct request *q, const struct fleet_opti
             where_has_none(err);
         return NULL;
     }
+    if (f && !f->nodes.n && (request_query(q, "since") || request_query(q, "until"))) {
+        err_set(err, ERR_NOT_FOUND, "since", "no run of this time is stored");
+        return NULL;
+    }
     return steal_ptr(&f);
 }
 

@@ -197,6 +197,16 @@ def run_in_feed(seq, **members):
             "topology": "", "layout": -1, "values": [], "widths": [], **members}
 
 
+def test_a_node_without_a_run_that_can_be_judged_is_not_unknown(beside, evil):
+    runs = [run_in_feed(1), run_in_feed(2, state="failed")]
+    evil.respond["/v1/feed"] = lambda q: (200, page(int(q["after"][0]), runs=runs[int(q["after"][0]):], next=2, last=2), {})
+    c = beside()
+    until(lambda: c.node(NAME)["next"] == 2)
+    for name, said in ((NAME, "no run of node evil can be judged: none succeeded and has metrics"), ("evul", 'no run is stored of "evul"; did you mean "evil"?')):
+        status, problem = c.problem(f"/v1/fleet/nodes/{name}/metrics")
+        assert (status, problem["detail"]) == (404, said), problem
+
+
 def test_a_run_of_ages_does_not_use_up_a_budget(beside, evil):
     """The node whose newest run is oldest comes first, and says that it took 30 years."""
     ages = [run_in_feed(1, duration_s=1e9)]

@@ -91,6 +91,8 @@ def test_rollouts_of_a_stretch_and_of_some_nodes(collect):  # noqa: F811
                                   ("compare?base=node01:1&target=node02:1&metric=x", "metric", 422),
                                   (f"history?metric={METRIC}&node=nowhere", "node", 404), (f"history?metric={METRIC}&node=-x", "node", 422),
                                   ("nodes/.x", None, 404), ("compare?base=:1&target=node02:1", "base", 422), ("nodes?cursor=%1b", "cursor", 422),
+                                  ("effect?fact=microcode&until=2020-01-01", "since", 404),
+                                  (f"history?metric={METRIC}&class=&until=2020-01-01", "since", 404),
                                   ("export.csv?since=2026-02-01&until=2026-01-01", "since", 422), ("export.csv?until=1970-01-01", "until", 422),
                                   ("rollouts?limit=0", "limit", 422), ("rollouts?until=now", "until", 422)):
         got, problem = c.problem(f"/v1/fleet/{query}")

@@ -250,6 +250,8 @@ def test_a_second_collector_stands_by_and_takes_over(request, collect, engine): 
         assert 'numaprobe_fleet_ready{part="store"} 1\n' in metrics and "numaprobe_fleet_feed_lag_seconds 0\n" in metrics, "no alarm"
         status, problem = other.refusal("/v1/fleet/drain")
         assert status == 503 and "standby and suggests nothing" in problem["detail"], problem
+        done = run("fleet", "campaign", "start", "--name=w", "--quick", f"--fleet=unix:{other.home}/other/numaprobe-fleetd.sock")
+        assert done.returncode and "store is standby: another" in done.stderr, done
         c.wait_judged(outlier=1)
         said = until(lambda: (s := other.status())["coverage"] and s)
         [of] = said["coverage"]["classes"]
