@@ -16,7 +16,7 @@ enum {
     JUDGED_BYTES_MAX = 64 << 20, // of a judgement
     JUDGED_SUMMARY_MAX = 1 << 16,
     JUDGED_DRAIN_MAX = 8 << 20, // of what it says about drains, together
-    JUDGED_WHY = 96,
+    JUDGED_WHY = 160,           // as long as POLLER_WHY: a reason is not cut
 };
 // What the process that judges is given as its third word: the sum of these.
 enum {

@@ -186,7 +186,7 @@ static void copy_node(const struct polled *p, struct judged_node *out)
     memcpy(out->name, p->name, sizeof out->name);
     snprintf(out->other, sizeof out->other, "%s", p->other);
     memcpy(out->version, p->version, sizeof out->version);
-    snprintf(out->why, sizeof out->why, "%.*s", JUDGED_WHY - 1, p->why);
+    snprintf(out->why, sizeof out->why, "%s", p->why);
     snprintf(out->slurm_reason, sizeof out->slurm_reason, "%s", p->slurm_reason);
     out->in_slurm = *p->slurm_state != '\0';
     out->state = p->state;

@@ -136,10 +136,11 @@ def test_a_repaired_node_closes_its_finding(collect):  # noqa: F811
 
 
 def test_what_nodes_respond_is_found_and_closes_by_itself(collect):  # noqa: F811
-    faults = "--faults=node06 refuses; node02 copy; node03 clock=300; node04 name"
+    faults = "--faults=node06 refuses; node02 copy; node03 clock=300; node04 name; node08 text"
     c = collect(20, "--bad=0", f"{faults}; node05 clock=300").start()
     assert "does not respond" in found(c, "down", "node06")["text"]
     assert "ahead" in found(c, "clock", "node03")["text"]
+    assert found(c, "down", "node08")["text"] == f"node08 does not respond: {c.node('node08')['problem']}", "no reason is cut"
     assert found(c, "alien", "node04")["evidence"]["other"]
     twins = until(lambda: len(t := findings(c, "?what=twin")) == 2 and t)
     assert {t["node"]: t["evidence"]["other"] for t in twins} == {"node01": "node02", "node02": "node01"}
