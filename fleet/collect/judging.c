@@ -58,7 +58,7 @@ struct judging {
     const struct naming *naming;
     struct draining *draining;                       // NULL: no node is drained
     struct buf said[JUDGED_BODY], next[JUDGED_BODY]; // parts of the judgement, and of the next one
-    struct judged_store holds; // bytes 0: not known yet
+    struct judged_store holds;                       // bytes 0: not known yet
     char problem[INGEST_TEXT];
     struct fleet_tally judged;
     bool counted;
