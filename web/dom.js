@@ -20,6 +20,9 @@ export function make(tag, attributes, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
 
+// The name of a metric, which may break behind its dots and underscores: children for make().
+export const breakable = (name) => name.split(/(?<=[._])/).flatMap((part, i) => i ? [make("wbr"), part] : part);
+
 // Where a field of a form says what is wrong with it: behind the input with this id.
 export const wrongPlace = (id) => make("p", { class: "wrong", id: id + "-wrong", role: "alert" });
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A metric over time: each run inside its interval, the level before and after each change, and what
 // changed on the machine then. The daemon finds the changes (GET /v1/history).
-import { make, table } from "./dom.js";
+import { breakable, make, table } from "./dom.js";
 import { get, once } from "./daemon.js";
 import { figures, percent, when } from "./format.js";
 import { drawLines } from "./lines.js";
@@ -89,7 +89,7 @@ function chooser(series, metric, node) {
 function list(series) {
   const groups = [...new Set(series.map((s) => benchmarkOf(s.metric)))];
   return groups.map((g) => table(g, [{ text: "metric", kind: "text" }, { text: "variant", kind: "text" }, "values", "newest", { text: "unit", kind: "text" }, { text: "measured (UTC)", kind: "text" }, "run"],
-    series.filter((s) => benchmarkOf(s.metric) === g).map((s) => [make("a", { href: address(s.metric, s.node, s.variant) }, s.metric), s.variant, s.count ?? "many", figures(s.last_value), s.unit,
+    series.filter((s) => benchmarkOf(s.metric) === g).map((s) => [make("a", { href: address(s.metric, s.node, s.variant) }, breakable(s.metric)), s.variant, s.count ?? "many", figures(s.last_value), s.unit,
       when(s.last), make("a", { href: `#/runs/${s.last_run}` }, String(s.last_run))])));
 }
 

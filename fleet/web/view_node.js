@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One node: how it responds, what is wrong with it, its metrics beside its peers, and one of them
 // over time.
-import { make, table } from "./dom.js";
+import { breakable, make, table } from "./dom.js";
 import { get } from "./daemon.js";
 import { age, figures, percent, when } from "./format.js";
 import { item } from "./finding.js";
@@ -49,7 +49,7 @@ function setupCard({ since, setups, facts, fact_changes: changes }) {
 const number = (v) => v === null ? "–" : figures(v);
 
 function metricsTable(name, { metrics, class: hash, evaluated }) {
-  const rows = [...metrics].filter((m) => m.value !== null).sort((a, b) => (b.percent ?? -Infinity) - (a.percent ?? -Infinity)).map((m) => [make("a", { href: address(name, m.metric) }, m.metric),
+  const rows = [...metrics].filter((m) => m.value !== null).sort((a, b) => (b.percent ?? -Infinity) - (a.percent ?? -Infinity)).map((m) => [make("a", { href: address(name, m.metric) }, breakable(m.metric)),
     m.percent === null ? "–" : percent(m.percent), `${number(m.value)} ${m.unit}`, number(m.class_median), number(m.limit), m.percentile === null ? "–" : `${Math.round(m.percentile)} %`, String(m.runs), String(m.nodes)]);
   return make("section", { class: "card", id: "metrics" }, make("h2", {}, "Metrics"), make("p", {}, `Medians of the newest runs, judged ${when(evaluated)} UTC. `, hash && make("a", { href: `#/classes/${hash}` }, "Its class")),
     rows.length ? table("Metrics of this node and its peers, the worst first", [{ text: "Metric", kind: "text" }, "Worse by", "Value", "Median of the peers", "Limit", "Better peers", "Runs", "Peers"], rows) :

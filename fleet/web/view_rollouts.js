@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes of set-ups that nodes had one after the other, and what one of them did to the metrics.
-import { make, svg, table } from "./dom.js";
+import { breakable, make, svg, table } from "./dom.js";
 import { get } from "./daemon.js";
 import { percent, when, words } from "./format.js";
 import { count, whole } from "./names.js";
@@ -69,7 +69,7 @@ async function effect(root, query) {
     e.together.length > 0 && make("p", {}, "Changed with it, and cannot be distinguished from it: ", e.together.map(changeText).join("; "), ".")),
   make("section", { class: "card", id: "effect" }, table("Effect on each metric, the worse ones first. The bar is the 95 % interval, the thin line is no effect", [{ text: "Metric", kind: "text" }, "Effect", "95 % interval", { text: "", kind: "text" },
     { text: "Verdict", kind: "text" }, "Nodes", "Compared with", "Days", "Of them worse"],
-  e.metrics.map((m) => [m.metric, m.percent === null ? "–" : percent(m.percent), m.lo === null ? "–" : `${percent(m.lo)} to ${percent(m.hi)}`, known.includes(m) ? interval(m, reach) : "", VERDICTS[m.verdict] || words(m.verdict),
+  e.metrics.map((m) => [make("span", {}, breakable(m.metric)), m.percent === null ? "–" : percent(m.percent), m.lo === null ? "–" : `${percent(m.lo)} to ${percent(m.hi)}`, known.includes(m) ? interval(m, reach) : "", VERDICTS[m.verdict] || words(m.verdict),
     whole(m.treated), whole(m.controls), whole(m.waves), whole(m.worse_waves)]))), make("p", { class: "links" }, make("a", { href: "#/rollouts" }, "All rollouts")));
 }
 
