@@ -118,3 +118,88 @@ void fleet_shares_write_json(const struct fleet_shares *s, const struct fleet_vi
     }
     jsonw_end(w);
 }
+
+// ---- Side by side
+
+static void write_sides_nodes(const struct fleet_sides *s, struct jsonw *w)
+{
+    jsonw_array(w, "nodes");
+    for (int i = 0; i < s->nodes; i++) {
+        const struct fleet_node *n = &s->f->node[i];
+        jsonw_object(w, NULL);
+        jsonw_text(w, "node", s->f->nodes.list[i]);
+        jsonw_text(w, "class", n->class < 0 ? NULL : s->f->classes.list[n->class]);
+        jsonw_text(w, "config", n->config < 0 ? NULL : s->f->configs.list[n->config]);
+        jsonw_bool(w, "facts_known", fleet_sides_facts_known(s, i));
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
+static void write_sides_facts(const struct fleet_sides *s, struct jsonw *w)
+{
+    jsonw_array(w, "facts");
+    for (int i = 0; i < s->n_facts; i++) {
+        jsonw_object(w, NULL);
+        jsonw_text(w, "kind", s->facts[i].is_class ? "hardware" : "config");
+        jsonw_text(w, "name", s->facts[i].name);
+        jsonw_array(w, "values");
+        for (int k = 0; k < s->nodes; k++)
+            jsonw_text(w, NULL, s->facts[i].value[k]);
+        jsonw_end(w);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
+static void write_sides_difference(const struct run_pair_metric *p, const char *verdict,
+                                   struct jsonw *w)
+{
+    jsonw_fixed(w, "percent", p->percent, 2);
+    jsonw_fixed(w, "percent_lo", p->lo, 2);
+    jsonw_fixed(w, "percent_hi", p->hi, 2);
+    jsonw_digits(w, "q", p->q, VIEW_DIGITS);
+    jsonw_text(w, "verdict", verdict);
+}
+
+static void write_sides_metric(const struct fleet_sides *s, const struct sides_metric *m,
+                               struct jsonw *w)
+{
+    jsonw_object(w, NULL);
+    jsonw_text(w, "metric", m->metric);
+    jsonw_text(w, "unit", m->unit);
+    better_text(w, m->more);
+    jsonw_text(w, "benchmark", m->benchmark);
+    jsonw_text(w, "variant", m->variant);
+    jsonw_array(w, "values");
+    for (int i = 0; i < s->nodes; i++) {
+        const struct fleet_rank *r = &m->of[i];
+        if (!r->runs) {
+            jsonw_null(w, NULL);
+            continue;
+        }
+        jsonw_object(w, NULL);
+        jsonw_digits(w, "value", r->value, VIEW_DIGITS);
+        jsonw_digits(w, "lo", r->lo, VIEW_DIGITS);
+        jsonw_digits(w, "hi", r->hi, VIEW_DIGITS);
+        jsonw_i64(w, "runs", r->runs);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+    if (s->nodes == 2)
+        write_sides_difference(&m->pair, fleet_sides_verdict(m), w);
+    jsonw_end(w);
+}
+
+void fleet_sides_write_json(const struct fleet_sides *s, struct jsonw *w)
+{
+    write_sides_nodes(s, w);
+    write_sides_facts(s, w);
+    jsonw_i64(w, "slower", s->slower);
+    jsonw_i64(w, "faster", s->faster);
+    jsonw_i64(w, "alone", s->alone);
+    jsonw_array(w, "metrics");
+    for (int i = 0; i < s->n; i++)
+        write_sides_metric(s, &s->list[i], w);
+    jsonw_end(w);
+}

@@ -3,6 +3,7 @@
 // both. Each writes the members of an object, to which the caller adds what it knows besides. Pure.
 #pragma once
 #include "analysis/peers/fleet_effect.h"
+#include "analysis/peers/fleet_sides.h"
 #include "analysis/peers/fleet_view.h"
 #include "base/jsonw.h"
 
@@ -17,3 +18,4 @@ void fleet_ranking_write_json(const struct fleet_ranking *r, const struct fleet_
                               const struct fleet_ranking_part *part, struct jsonw *w);
 void fleet_shares_write_json(const struct fleet_shares *s, const struct fleet_view *v, int metric,
                              const char *fact, struct jsonw *w);
+void fleet_sides_write_json(const struct fleet_sides *s, struct jsonw *w);

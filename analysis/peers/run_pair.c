@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 
 enum { PAIR_DIGITS = 6 };
+#define CLEANUP_PAIR CLEANUP(run_pair_fini)
 #define PAIR_975 1.96
 #define PAIR_LEVEL 0.05
 #define PAIR_LEAST_PERCENT 1.0
@@ -27,24 +28,28 @@ static int find_metric(const struct summary_layout *l, const char *name)
     return -1;
 }
 
-// How far the interval reaches, in logs; NaN: not known.
-static double log_reach(const struct summary *s, int at)
+static struct run_pair_value pair_value_at(const struct run_side *s, int at)
 {
-    double v = s->values[at], lo = s->lo[at], hi = s->hi[at];
-    return lo > 0 && hi >= v ? (log(hi) - log(lo)) / 2 : (double)NAN;
+    return (struct run_pair_value){s->run->values[at], s->run->lo[at], s->run->hi[at]};
+}
+
+// How far the interval reaches, in logs; NaN: not known.
+static double log_reach(const struct run_pair_value *v)
+{
+    return v->lo > 0 && v->hi >= v->value ? (log(v->hi) - log(v->lo)) / 2 : (double)NAN;
 }
 
 // Returns the p of the difference; NaN: not known.
-static double pair_metric(struct run_pair_metric *m, const struct run_side *base, int a,
-                          const struct run_side *target, int b)
+static double pair_metric(struct run_pair_metric *m, const struct run_pair_value *base,
+                          const struct run_pair_value *target)
 {
-    m->base = base->run->values[a];
-    m->target = target->run->values[b];
+    m->base = base->value;
+    m->target = target->value;
     m->percent = m->lo = m->hi = NAN;
     if (!(m->base > 0 && m->target > 0))
         return NAN;
     double d = log(m->target / m->base);
-    double reach = hypot(log_reach(base->run, a), log_reach(target->run, b));
+    double reach = hypot(log_reach(base), log_reach(target));
     m->percent = 100 * expm1(d);
     if (isnan(reach))
         return NAN;
@@ -71,17 +76,34 @@ static void judge_pair(struct run_pair *p, const double *q)
     }
 }
 
+static int pair_no_memory(int metrics, struct err *err)
+{
+    return err_set(err, ERR_NO_MEMORY, "", "no memory for %d metrics", metrics);
+}
+
+int run_pair_judge(struct run_pair *p, const struct run_pair_value *base,
+                   const struct run_pair_value *target, struct err *err)
+{
+    CLEANUP_MEM double *q = malloc((p->n + 1) * sizeof *q);
+    CLEANUP_MEM int *order = malloc((p->n + 1) * sizeof *order);
+    if (!q || !order)
+        return pair_no_memory(p->n, err);
+    for (int i = 0; i < p->n; i++)
+        q[i] = pair_metric(&p->list[i], &base[i], &target[i]);
+    dist_fdr(q, p->n, order);
+    judge_pair(p, q);
+    return 0;
+}
+
 int run_pair_compare(struct run_pair *out, const struct run_side *base,
                      const struct run_side *target, struct err *err)
 {
     int most = base->layout ? base->layout->n : 0;
-    struct run_pair made = {.list = calloc(most + 1, sizeof *made.list)};
-    CLEANUP_MEM double *q = malloc((most + 1) * sizeof *q);
-    CLEANUP_MEM int *order = malloc((most + 1) * sizeof *order);
-    if (!made.list || !q || !order) {
-        free(made.list);
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d metrics", most);
-    }
+    CLEANUP_PAIR struct run_pair made = {.list = calloc(most + 1, sizeof *made.list)};
+    CLEANUP_MEM struct run_pair_value *of_base = calloc(most + 1, sizeof *of_base);
+    CLEANUP_MEM struct run_pair_value *of_target = calloc(most + 1, sizeof *of_target);
+    if (!made.list || !of_base || !of_target)
+        return pair_no_memory(most, err);
     for (int a = 0; a < most; a++) {
         const struct summary_metric *of = &base->layout->list[a];
         int b = find_metric(target->layout, of->name);
@@ -89,20 +111,24 @@ int run_pair_compare(struct run_pair *out, const struct run_side *base,
             made.only_base++;
             continue;
         }
-        struct run_pair_metric *m = &made.list[made.n];
-        *m = (struct run_pair_metric){
+        of_base[made.n] = pair_value_at(base, a);
+        of_target[made.n] = pair_value_at(target, b);
+        made.list[made.n++] = (struct run_pair_metric){
             .metric = of->name, .unit = of->unit, .more = metric_more_is_better(of->unit)};
-        q[made.n++] = pair_metric(m, base, a, target, b);
     }
     made.only_target = (target->layout ? target->layout->n : 0) - made.n;
-    if (made.n == 0) {
-        free(made.list);
+    if (made.n == 0)
         return err_set(err, ERR_CONFLICT, "target", "the runs have no metric in common");
-    }
-    dist_fdr(q, made.n, order);
-    judge_pair(&made, q);
+    if (run_pair_judge(&made, of_base, of_target, err) < 0)
+        return -1;
     *out = made;
+    made.list = NULL;
     return 0;
+}
+
+const char *run_pair_verdict(const struct run_pair_metric *m)
+{
+    return run_pair_verdict_names[m->verdict];
 }
 
 void run_pair_write_json(const struct run_pair *p, struct jsonw *w)
@@ -124,7 +150,7 @@ void run_pair_write_json(const struct run_pair *p, struct jsonw *w)
         jsonw_fixed(w, "lo", m->lo, 2);
         jsonw_fixed(w, "hi", m->hi, 2);
         jsonw_digits(w, "q", m->q, PAIR_DIGITS);
-        jsonw_text(w, "verdict", run_pair_verdict_names[m->verdict]);
+        jsonw_text(w, "verdict", run_pair_verdict(m));
         jsonw_end(w);
     }
     jsonw_end(w);

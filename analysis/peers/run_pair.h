@@ -28,9 +28,18 @@ struct run_pair {
     struct run_pair_metric *list; // in the order of the base; owned
 };
 
+// A value with its 95 % interval, which is NaN where it is not known.
+struct run_pair_value {
+    double value, lo, hi;
+};
+// Judges what `p` lists, by the values of both sides: the one verdict on two runs, or two nodes.
+// ERR_NO_MEMORY.
+int run_pair_judge(struct run_pair *p, const struct run_pair_value *base,
+                   const struct run_pair_value *target, struct err *err);
 // ERR_CONFLICT ("target"): the runs have no metric in common; ERR_NO_MEMORY.
 int run_pair_compare(struct run_pair *out, const struct run_side *base,
                      const struct run_side *target, struct err *err);
+const char *run_pair_verdict(const struct run_pair_metric *m); // "slower"
 // The members "slower", "faster", "only_base", "only_target" and "metrics".
 void run_pair_write_json(const struct run_pair *p, struct jsonw *w);
 void run_pair_fini(struct run_pair *p);

@@ -246,13 +246,20 @@ static bool any_slower(const struct fleet_shares *s)
     return false;
 }
 
-// Without a fact to group by, each node is its own group: that is the ranking.
+// Without a fact to group by, each node is its own group: that is the ranking. Without a metric,
+// all of them are compared.
 int cmd_fleet_compare(struct cli *c, const struct invocation *i, struct err *err)
 {
     const struct view_flags *f = i->options;
     struct opened_view o CLEANUP(view_fini) = {0};
     struct fleet_shares s = {0};
     int status = CLI_EXIT_SUCCESS;
+    if (!i->n)
+        return *f->group_by || *f->class ? err_set(err, ERR_USAGE, "",
+                                                   "--%s needs a METRIC; without METRIC the nodes "
+                                                   "of -w are compared side by side",
+                                                   *f->group_by ? "group-by" : "class")
+                                         : fleet_compare_sides(c, err);
     if (!*f->group_by) {
         struct view_flags all = *f;
         struct invocation ranking = *i;

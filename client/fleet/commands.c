@@ -74,17 +74,22 @@ const struct command fleet_commands[] = {
      .n_max = 1,
      .run = cmd_fleet_ranking},
     {.name = "fleet compare",
-     .operands = "METRIC",
+     .operands = "[METRIC]",
      .summary = "compare nodes, or groups of nodes that differ in a fact",
-     .about = "With --group-by, nodes with the same value of the fact are a group. Each group is "
-              "compared with the largest one. A group is slower or faster if the difference is at "
-              "least 1 % and q is at most 5 %. The exit status is 7 if a group is slower.",
-     .examples = "numaprobe fleet compare latency.local.dram.median_ns -w node17,node18\n"
+     .about = "Without METRIC, two to four nodes are side by side: the facts in which they differ, "
+              "and each metric with the median of the newest five runs and its 95 % interval. Of "
+              "two nodes also the difference of the second from the first: it is slower or faster "
+              "if the difference is at least 1 % and q is at most 5 %, and both have three runs. "
+              "With METRIC, this metric of all nodes. With --group-by, nodes with the same value "
+              "of the fact are a group. Each group is compared with the largest one. A group is "
+              "slower or faster by the same limits. The exit status is 7 if the second node or a "
+              "group is slower.",
+     .examples = "numaprobe fleet compare -w node17,node18\n"
+                 "numaprobe fleet compare latency.local.dram.median_ns -w node17,node18\n"
                  "numaprobe fleet compare bandwidth.triad.peak.gbps -w @all --group-by=microcode",
      .options = &fleet_compare_options,
      .of_fleet = true,
      .pages = true,
-     .n_min = 1,
      .n_max = 1,
      .run = cmd_fleet_compare},
     {.name = "fleet history",

@@ -10,6 +10,7 @@ int cmd_fleet_coverage(struct cli *c, const struct invocation *i, struct err *er
 int cmd_fleet_outliers(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_fleet_ranking(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_fleet_compare(struct cli *c, const struct invocation *i, struct err *err);
+int fleet_compare_sides(struct cli *c, struct err *err); // without METRIC
 int cmd_fleet_history(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_fleet_effect(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_fleet_demo(struct cli *c, const struct invocation *i, struct err *err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A metric over the nodes of a class, and over groups of them: as `numaprobe fleet ranking` and
-// `numaprobe fleet compare` print it. And two stored runs by their metrics. In the process that
-// reads.
+// `numaprobe fleet compare` print it. And two stored runs, or a few nodes, by their metrics. In the
+// process that reads.
 #include "analysis/peers/fleet_view.h"
 
 #include <stdio.h>
@@ -207,16 +207,63 @@ static int compare_runs(struct request *q, struct reply *r, struct err *err)
     return reply_json(r, 200, &body, err);
 }
 
+// ---- A few nodes
+
+static int compare_nodes(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP_NODESET struct nodeset where = {0};
+    CLEANUP_FLEET struct fleet *f = NULL;
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct jsonw w = jsonw_to(&body);
+    struct fleet_options o = FLEET_DEFAULTS;
+    struct fleet_sides sides;
+    bool given;
+    o.now_ms = clock_wall_ms();
+    o.runs_max = NEWEST_RUNS;
+    if (where_read(q, &where, &given, err) < 0)
+        return -1;
+    if (fleet_sides_check(where.n, err) < 0 ||
+        !(f = stored_fleet_read(q, &o, &(struct fleet_window){.newest = o.runs_max}, err)) ||
+        fleet_sides_make(&sides, f, err) < 0) {
+        if (strcmp(err->member, "nodes") == 0)
+            snprintf(err->member, sizeof err->member, "where");
+        return -1;
+    }
+    jsonw_object(&w, NULL);
+    fleet_sides_write_json(&sides, &w);
+    jsonw_end(&w);
+    fleet_sides_fini(&sides);
+    return reply_json(r, 200, &body, err);
+}
+
+// The parameters that mean nothing where metrics are not chosen.
+static int refuse_of_groups(const struct request *q, const char *const *names, size_t n,
+                            const char *what, struct err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (request_query(q, names[i]))
+            return err_set(err, ERR_INVALID, names[i],
+                           "does not count for %s: their metrics are compared", what);
+    return 0;
+}
+
 int fleetd_compare(struct request *q, struct reply *r, struct err *err)
 {
     const char *by = request_query(q, "by");
     static const char *const of_groups[] = {"metric", "class", "where"};
     bool runs = request_query(q, "base") || request_query(q, "target");
-    if (runs == (by != NULL))
-        return err_set(err, ERR_INVALID, "by", "give either a fact (by), or base and target");
-    for (size_t i = 0; runs && i < COUNT_OF(of_groups); i++)
-        if (request_query(q, of_groups[i]))
-            return err_set(err, ERR_INVALID, of_groups[i],
-                           "does not count for two runs: their metrics are compared");
-    return runs ? compare_runs(q, r, err) : compare_by_fact(q, by, r, err);
+    bool nodes = !runs && !by && request_query(q, "where");
+    if (runs ? by != NULL : !by && !nodes)
+        return err_set(err, ERR_INVALID, "by",
+                       "give one of them: a fact (by), base and target, or nodes (where)");
+    if (runs)
+        return refuse_of_groups(q, of_groups, COUNT_OF(of_groups), "two runs", err) < 0
+                   ? -1
+                   : compare_runs(q, r, err);
+    if (nodes)
+        return refuse_of_groups(q, of_groups, COUNT_OF(of_groups) - 1, "nodes side by side", err) <
+                       0
+                   ? -1
+                   : compare_nodes(q, r, err);
+    return compare_by_fact(q, by, r, err);
 }

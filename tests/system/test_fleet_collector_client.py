@@ -86,6 +86,41 @@ def test_names_that_are_unknown_are_told_the_same(collected):
     assert said == 'numaprobe: node: there is no run of node "nod01"; did you mean "node01"?\n', said
 
 
+def test_nodes_side_by_side_are_the_same(collected):
+    c = collected(20, "--runs=8", "--bad=1", "--bad-percent=20")
+    [bad] = [n["node"] for n in c.fleet.truth["world"]["nodes"] if n["bad"]]
+    others = [n for n in c.fleet.names if n != bad][:3]
+    for nodes in ((bad, others[0]), others, (bad, *others)):
+        for form in FORMATS:
+            words = ("compare", "-w", ",".join(nodes), "-o", form)
+
+            def same(words=words):
+                theirs, ours = c.fleet.run(*words), ask(c, *words)
+                return (theirs.returncode, theirs.stdout, theirs.stderr) == (ours.returncode, ours.stdout, ours.stderr) and ours
+            assert until(same).stdout, words
+    first, second = sorted((bad, others[0]))
+    done = ask(c, "compare", "-w", f"{first},{second}")
+    assert done.stdout.startswith("the facts of these nodes do not differ\n\nMETRIC "), done.stdout
+    assert (done.returncode, "slower" in done.stdout.splitlines()[3]) == ((7, True) if second == bad else (0, False)), done.stdout
+    assert re.search(rf"\n{second} is (slower in [1-9]\d* metrics?, faster in 0|slower in 0 metrics, faster in [1-9]\d*)\n$", done.stdout), done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80, done.stdout
+    rows = ask(c, "compare", "-w", f"{first},{second}", "-o", "csv").stdout.splitlines()
+    assert rows[0] == "kind,name,node,text,value,lo,hi,runs,unit,benchmark,variant,percent,percent_lo,percent_hi,verdict"
+    assert all(line.startswith("metric,") for line in rows[1:]) and len(rows) % 2, rows[:3]
+    for words, status, said in ((("-w", "node[01-05]"), 2, "2 to 4 nodes"), (("-w", "node01"), 2, "2 to 4 nodes"),
+                                (("-w", "node01,node02", "--group-by=microcode"), 2, "--group-by needs a METRIC"),
+                                (("-w", "node01,node02", "--class=ab"), 2, "--class needs a METRIC"), ((), 2, "2 to 4 nodes"),
+                                (("-w", "node01,nosuch"), 5, "there are runs of node01 alone")):
+        done = ask(c, "compare", *words)
+        assert (done.returncode, done.stdout) == (status, "") and said in done.stderr, (words, done)
+
+
+def test_two_nodes_with_few_runs_are_not_judged(collected):
+    c = collected(4, "--runs=2", "--bad=1", "--bad-percent=20")
+    done = ask(c, "compare", "-w", ",".join(c.fleet.names[:2]))
+    assert done.returncode == 8 and "not known" in done.stdout and not re.search("slower$|faster$", done.stdout.splitlines()[3]), done
+
+
 def test_drain_says_the_same(collected, tmp_path):
     c = collected(100, "--runs=8", "--bad=6", "--bad-percent=20")
     slurm(c.fleet, tmp_path, {"node01": "numaprobe +9% x"})

@@ -2,6 +2,7 @@
 """What numaprobe-fleetd says of time and of groups, against virtual nodes whose truth is known and against the client."""
 import datetime
 import json
+import math
 import re
 import urllib.request
 import xml.etree.ElementTree
@@ -144,6 +145,52 @@ def test_groups_by_a_fact_and_two_runs(collect):  # noqa: F811
                                   (f"base={node}:{runs[0][0]}&target={node}:{other_benchmark}", "target", 409)):
         got, problem = c.problem(f"/v1/fleet/compare?{query}")
         assert (got, problem["member"]) == (status, member), (query, got, problem)
+
+
+def side_by_side(c, *nodes, status=0):
+    """What the collector and the command say of these nodes."""
+    path, words = f"/v1/fleet/compare?where={','.join(nodes)}", ("compare", "-w", ",".join(nodes))
+
+    def said():
+        before, theirs = c.get(path), judged(c.fleet.json(*words, status=status))
+        return before == c.get(path) and (before, theirs)
+    ours, theirs = until(said)
+    assert ours == theirs and [n["node"] for n in ours["nodes"]] == sorted(nodes)
+    return ours
+
+
+def test_nodes_side_by_side(collect):  # noqa: F811
+    c = collect(40, "--classes=2", "--runs=20", "--waves=2", "--rollout-percent=8", "--bad=0").start()
+    c.wait_up(40)
+    known(c, "/v1/fleet/status")
+    world = {n["node"]: n for n in c.fleet.truth["world"]["nodes"]}
+    classes = {}
+    for name, node in world.items():
+        classes.setdefault(node["class"], {}).setdefault(node["rolled_round"] is not None, []).append(name)
+    [same, other] = list(classes.values())[:2]
+    first, second = sorted((same[False][0], same[True][0]))
+    said = side_by_side(c, first, second, status=7 if second in same[True] else 0)
+    [fact] = [f for f in said["facts"] if f["name"] == "microcode"]
+    assert fact["kind"] == "config" and len(set(fact["values"])) == 2 and all(n["facts_known"] for n in said["nodes"]), fact
+    row = next(m for m in said["metrics"] if m["metric"] == METRIC)
+    assert row["verdict"] == ("slower" if second in same[True] else "faster") and row["percent_lo"] < row["percent"] < row["percent_hi"]
+    assert [v["runs"] for v in row["values"]] == [5, 5] and all(v["lo"] < v["value"] < v["hi"] for v in row["values"]), row
+    ranking = c.get(f"/v1/fleet/ranking?metric={METRIC}&where={first},{second}")["ranking"]
+    assert {r["node"]: (r["value"], r["lo"], r["hi"]) for r in ranking} == \
+        {n: (v["value"], v["lo"], v["hi"]) for n, v in zip((first, second), row["values"])}, "one function gives both"
+    sizes = [abs(math.log1p(m["percent"] / 100)) for m in said["metrics"]]
+    assert sizes == sorted(sizes, reverse=True) and said["slower"] == sum(m["verdict"] == "slower" for m in said["metrics"])
+    alike = side_by_side(c, *max(same.values(), key=len)[:3])
+    assert alike["facts"] == [] and len(alike["metrics"]) == len(said["metrics"]) and "verdict" not in alike["metrics"][0], alike["facts"]
+    names = sorted((same[False][0], next(iter(other.values()))[0]))
+    apart = c.get(f"/v1/fleet/compare?where={','.join(names)}")
+    assert len({n["class"] for n in apart["nodes"]}) == 2 and apart["facts"][0]["kind"] == "hardware" and apart["metrics"], apart["facts"]
+    for query, member, status in (("where=node01", "where", 422), ("where=node[01-05]", "where", 422), ("where=n1,n2", "where", 404),
+                                  ("where=node01,n2", "where", 404), ("where=n[1-", "where", 422),
+                                  (f"where=node01,node02&metric={METRIC}", "metric", 422), ("where=node01,node02&class=ab", "class", 422)):
+        got, problem = c.problem(f"/v1/fleet/compare?{query}")
+        assert (got, problem["member"]) == (status, member), (query, got, problem)
+    assert "2 to 4 nodes" in c.problem("/v1/fleet/compare?where=node[01-05]")[1]["detail"]
 
 
 def test_a_class_in_full(collect):  # noqa: F811
