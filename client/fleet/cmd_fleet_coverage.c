@@ -29,6 +29,9 @@ static const struct column columns[] = {
 
 static bool up_is_known(const struct gather *g)
 {
+    for (int i = 0; g->known && i < g->names.n; i++)
+        if (g->known[i].standby)
+            return false;
     return !g->cli->fleet.stored;
 }
 
@@ -59,7 +62,7 @@ static void coverage_add_row(struct grid *grid, const struct gather *g, const st
     if (up_is_known(g))
         grid_cell(grid, "%d", k->up);
     else
-        grid_cell(grid, "%s", "");
+        grid_cell(grid, "%s", g->cli->output == OUTPUT_TABLE ? "-" : "");
     grid_cell(grid, "%d", k->fresh);
     grid_cell(grid, "%d", k->enough);
     grid_cell(grid, "%d", k->nodes - k->fresh);

@@ -161,9 +161,13 @@ int collector_nodes(const struct cli *at, const struct nodeset *where, known_nod
                        : err_set(err, ERR_NOT_FOUND, "fleet",
                                  "%.100s is no collector of a fleet (numaprobe-fleetd)", at->url);
         const struct json *list = json_get(page, "nodes");
+        bool standby = json_get_bool(page, "standby", false);
         for (const struct json *j = json_first(list); j; j = json_next(j)) {
             struct known_node n;
-            if (read_known_node(j, &n, err) < 0 || fn(ctx, &n, err) < 0)
+            if (read_known_node(j, &n, err) < 0)
+                return -1;
+            n.standby = standby;
+            if (fn(ctx, &n, err) < 0)
                 return -1;
         }
         const char *next = json_count(list) ? json_text(json_get(page, "cursor")) : NULL;

@@ -10,6 +10,7 @@
 struct known_node {
     char name[64], version[32];
     char state[16], outcome[16]; // words of its API: "up", "stored"
+    bool standby;                // the collector contacts no node: `state` is not known
     bool in_slurm;               // the collector knows what Slurm says of it …
     char slurm_reason[128];      // … such as why it is drained; "": it is not
     char *why;                   // owned: why its newest runs may be missing; NULL: they are there

@@ -47,7 +47,8 @@ void gather_fini(struct gather *g);
 // The node has sent what it has, which may be nothing.
 bool gather_has_heard(const struct gather *g, int node);
 // The nodes that were requested, or that the daemon has runs of. Up are those that responded; with
-// --fleet those whose state the collector calls up. With --stored that is not known, and none is.
+// --fleet those whose state the collector calls up. With --stored, or a collector on standby, that
+// is not known, and none is.
 int gather_coverage(const struct gather *g, struct coverage *out, struct err *err);
 // No node has responded or has runs, or Ctrl-C came: there is nothing to judge.
 bool gather_is_empty(const struct gather *g);

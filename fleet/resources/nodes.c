@@ -225,6 +225,7 @@ int fleetd_node_list(struct request *q, struct reply *r, struct err *err)
     }
     jsonw_end(&w);
     jsonw_text(&w, "cursor", more ? last : NULL);
+    jsonw_bool(&w, "standby", polling_stands_by(fleet_of(q)->poller));
     jsonw_end(&w);
     nodeset_free(&f.where);
     return rc < 0 ? -1 : reply_json(r, 200, &body, err);

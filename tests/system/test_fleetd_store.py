@@ -4,6 +4,7 @@ each time the state is named, and in the end nothing is missing."""
 import contextlib
 import json
 import os
+import re
 import subprocess
 import urllib.error
 import urllib.request
@@ -261,6 +262,11 @@ def test_a_second_collector_stands_by_and_takes_over(request, collect, engine): 
         assert (one["state"], one["class"]) == ("new", of["class"]) and one["newest"], one
         done = run("fleet", "status", f"--fleet=unix:{other.home}/other/numaprobe-fleetd.sock")
         assert done.returncode == 9 and "this collector is standby and contacts no node" in done.stderr, done
+        assert other.get("/v1/fleet/nodes")["standby"] and not c.get("/v1/fleet/nodes")["standby"]
+        words = ("fleet", "coverage", f"--fleet=unix:{other.home}/other/numaprobe-fleetd.sock")
+        assert [of["up"] for of in json.loads(run(*words, "-o", "json").stdout)["classes"]] == [None]
+        row = run(*words).stdout.splitlines()[1]
+        assert re.search(rf" {NODES} +- +{NODES} +{NODES} ", row), row
         tried = other.find_child("--ingest")
         until(lambda: other.find_child("--ingest") not in (None, tried))
         assert "ingest.ended" not in other.log.read_text(), "it tries each second, and its log has no line for that"
