@@ -347,6 +347,7 @@ int ingest_send(struct ingest *i, const struct ingest_item *item, struct buf *bo
                                    .received_ms = item->received_ms};
     snprintf(e->head.node, sizeof e->head.node, "%s", item->node ? item->node : "");
     snprintf(e->head.hash, sizeof e->head.hash, "%s", item->hash ? item->hash : "");
+    snprintf(e->head.under, sizeof e->head.under, "%s", item->under ? item->under : "");
     i->backlog += body->len;
     e->body = *body;
     *body = BUF_INIT;

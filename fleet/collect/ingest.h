@@ -43,8 +43,9 @@ void ingest_free(struct ingest *i); // waits until what was sent is stored; NULL
 
 struct ingest_item {
     enum ingest_kind kind;
-    const char *node; // NULL: of none
-    const char *hash; // FACTS: of those that were requested; others: NULL
+    const char *node;  // NULL: of none
+    const char *hash;  // FACTS: of those that were requested; others: NULL
+    const char *under; // WHOLE: the name that its node had when the run was stored; others: NULL
     // WHOLE: `after` is the number of the run in the feed. INGEST_AS_SAID: the page says it.
     int64_t after, received_ms;
     int skew_ms, status;

@@ -193,7 +193,8 @@ static void gather_whole(struct gathered *g, const char *body)
     const struct ingest_head *h = &g->head;
     struct err err = {0};
     g->whole = true;
-    g->run = (struct fleet_whole){.node = h->node, .seq = h->after, .why = g->report.text};
+    g->run = (struct fleet_whole){
+        .node = h->node, .under = h->under, .seq = h->after, .why = g->report.text};
     if (h->status != 200)
         err_set(&err, ERR_UNAVAILABLE, "", "the node's response has status %d", h->status);
     else if (check_whole(h, body, &err) == 0 &&
@@ -351,6 +352,7 @@ static int send_wanted_run(void *ctx, const struct fleet_wanted_run *w, struct e
     struct ingest_report r = {.kind = INGEST_WANTED_RUN, .next = w->seq, .run = w->run};
     (void)ctx;
     snprintf(r.node, sizeof r.node, "%s", w->node);
+    snprintf(r.other, sizeof r.other, "%s", w->under);
     return report_item(&r) < 0 ? err_set(err, ERR_UNAVAILABLE, "", "the collector has ended") : 0;
 }
 

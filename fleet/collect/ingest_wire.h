@@ -47,7 +47,8 @@ enum ingest_report_kind {
     INGEST_READY,      // all places were sent
     INGEST_STORED,     // node, outcome, next, more, stored, others, other, history, at_ms: a page
     INGEST_REFUSED,    // node, text, code, member: what it sent cannot be read or stored
-    INGEST_WANTED_RUN, // node, next (its number in the feed), run (its number): a whole run
+    INGEST_WANTED_RUN, // node, other (its name when the run was stored), next (its number in the
+                       // feed), run (its number): a whole run
     INGEST_WANTED,     // node, hash: a document of facts that only nodes have
     INGEST_RETAINED, // of (WHOLE: the archive), next (runs that were deleted), more (the next days
                      // delete others); code and text: what waits, and is tried again
@@ -88,5 +89,6 @@ struct ingest_head {
     bool alone;                 // nothing follows before it is confirmed
     int64_t after, received_ms; // after: INGEST_AS_SAID, where the page itself says
     char node[64];
-    char hash[65]; // FACTS: of the facts that were requested
+    char hash[65];  // FACTS: of the facts that were requested
+    char under[64]; // WHOLE: the name that its node had when the run was stored
 };

@@ -49,7 +49,8 @@ struct wish {
     struct poller *poller;
     enum wish_kind_id kind;
     char node[64], key[65]; // key: the hash of a document
-    int64_t seq, run;       // of a whole run
+    char under[64];         // of a whole run: the name of its node when it was stored
+    int64_t seq, run;       // of it
     bool behind;            // it is fetched from another collector
 };
 

@@ -67,7 +67,7 @@ static void document_end(const struct wish *w, struct fetch_response *r)
 static void whole_address(const struct wish *w, const struct polled *n, char *url, size_t room)
 {
     if (w->behind)
-        snprintf(url, room, "%s/v1/fleet/archive/%s/%" PRId64, n->behind, n->name, w->seq);
+        snprintf(url, room, "%s/v1/fleet/archive/%s/%" PRId64, n->behind, w->under, w->seq);
     else
         snprintf(url, room, "%s/v1/runs/%" PRId64 "/export?topology=false", n->base[n->at_base],
                  w->run);
@@ -88,8 +88,11 @@ static void whole_end(const struct wish *w, struct fetch_response *r)
 {
     struct err err;
     struct buf nothing = BUF_INIT;
-    const struct ingest_item item = {
-        .kind = INGEST_WHOLE, .node = w->node, .after = w->seq, .status = whole_status(w, r)};
+    const struct ingest_item item = {.kind = INGEST_WHOLE,
+                                     .node = w->node,
+                                     .under = w->under,
+                                     .after = w->seq,
+                                     .status = whole_status(w, r)};
     if (ingest_send(w->poller->ingest, &item, item.status == 200 ? &r->body : &nothing, &err) < 0)
         log_error("archive", &err); // the store wants it again later
 }
@@ -205,6 +208,7 @@ void document_wanted(struct poller *p, const struct ingest_report *r)
 void whole_wanted(struct poller *p, const struct ingest_report *r)
 {
     struct wish w = {.poller = p, .kind = WISH_WHOLE, .seq = r->next, .run = r->run};
+    snprintf(w.under, sizeof w.under, "%s", r->other);
     snprintf(w.node, sizeof w.node, "%s", r->node);
     snprintf(w.key, sizeof w.key, "%016" PRIx64 " %" PRId64, hash_text(r->node), r->next);
     wish_add(p, &w);

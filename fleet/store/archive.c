@@ -284,7 +284,7 @@ struct wanted_runs {
 static int wanted_run_row(void *ctx, const struct fleet_cell *row, struct err *err)
 {
     struct wanted_runs *w = ctx;
-    const struct fleet_wanted_run one = {row[0].t, row[1].i, row[2].i};
+    const struct fleet_wanted_run one = {row[0].t, row[1].t, row[2].i, row[3].i};
     return w->fn(w->ctx, &one, err);
 }
 
@@ -295,8 +295,9 @@ int fleet_store_archive_wanted(struct fleet_store *s, int64_t now_ms, int most,
 {
     // Of a history that is closed a node has nothing any more.
     static const char sql[] =
-        "SELECT node.name, a.seq, a.run FROM archive AS a JOIN node ON node.id = a.node "
-        "JOIN feed ON feed.id = a.feed AND feed.state = 0 AND feed.node = a.node "
+        "SELECT node.name, was.name, a.seq, a.run FROM archive AS a "
+        "JOIN feed ON feed.id = a.feed AND feed.state = 0 "
+        "JOIN node ON node.id = feed.node JOIN node AS was ON was.id = a.node "
         "WHERE a.state = 0 AND (a.due_ms <= $1 OR a.due_ms > $2) "
         "ORDER BY a.due_ms, a.node, a.seq LIMIT $3";
     // One that is due later than any retry is: the clock was ahead.
@@ -357,8 +358,9 @@ static int archive_put(struct fleet_store *s, const struct fleet_whole *list, in
                        struct err *err)
 {
     for (int i = 0; i < n; i++) {
-        int number = interned_find(&s->book.nodes, list[i].node) + 1;
-        int feed = number ? s->book.node[number - 1].feed : 0;
+        int node = interned_find(&s->book.nodes, list[i].node) + 1;
+        int number = list[i].under ? interned_find(&s->book.nodes, list[i].under) + 1 : node;
+        int feed = node && number ? s->book.node[node - 1].feed : 0;
         if (feed && (list[i].frame.len ? put_frame : put_missed)(s, &list[i], number, feed, now_ms,
                                                                  err) < 0)
             return -1;

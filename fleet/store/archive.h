@@ -43,8 +43,9 @@ int fleet_store_archive_want(struct fleet_store *s, const struct fleet_cited_run
                              struct err *err);
 
 struct fleet_wanted_run {
-    const char *node;
-    int64_t seq, run; // run: the node's number of it
+    const char *node;  // that has the history now, and is requested
+    const char *under; // that the run is stored of: a node that was renamed had this name then
+    int64_t seq, run;  // run: the node's number of it
 };
 // At most `most` that are due, those first that were wanted first.
 int fleet_store_archive_wanted(struct fleet_store *s, int64_t now_ms, int most,
@@ -52,7 +53,7 @@ int fleet_store_archive_wanted(struct fleet_store *s, int64_t now_ms, int most,
                                          struct err *err),
                                void *ctx, struct err *err);
 struct fleet_whole {
-    const char *node;
+    const char *node, *under; // as above; under NULL: the same
     int64_t seq;
     struct buf frame; // compressed; empty: it could not be fetched
     int64_t bytes;    // before

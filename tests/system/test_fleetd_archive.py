@@ -2,8 +2,12 @@
 """Whole runs that the collector keeps: what nodes export comes back byte for byte, from both engines."""
 import contextlib
 import http.client
+import http.server
 import json
+import re
+import signal
 import sqlite3
+import threading
 import urllib.error
 import urllib.request
 
@@ -240,3 +244,59 @@ def test_whole_runs_of_two_months_are_deleted_a_day(collect):  # noqa: F811
     measure(c, 0)
     until(lambda: not [m for m in whole() if m < "2025"])
     assert c.log.read_text().count("event=archive.held") == 2, "nothing is left to delete"
+
+
+class Renamed(http.server.BaseHTTPRequestHandler):
+    """A node with one labelled run. It exports it only after it was renamed."""
+    names, history = ["before"], "5" * 32
+
+    def do_GET(self):  # noqa: N802: the library's name
+        run = {"seq": 1, "id": 1, "benchmark": "latency", "variant": "", "method": "prp4-v2", "metrics_version": 1, "state": "succeeded",
+               "imported": False, "forced": False, "measured": "2026-01-02T03:04:05.000Z", "finished": "2026-01-02T03:04:06.000Z",
+               "duration_s": 1, "label": "kept", "n_ranks": 8, "disturbed": 0, "class": "c" * 64, "config": "d" * 64, "topology": "e" * 64,
+               "layout": 0, "values": [80], "widths": [1, 1], "node": self.names[-1]}
+        after = re.match(r"/v1/feed\?.*after=([01])", self.path)
+        first = after and after[1] == "0"
+        status = 200 if after or ("/v1/runs/1/export" in self.path and len(self.names) > 1) else 404 if "facts" in self.path else 503
+        page = {"form": "summary", "node": self.names[-1], "version": "1.0.0", "history_id": self.history, "next": 1, "last": 1, "more": False,
+                "after": 0 if first else 1, "runs": [run] if first else [], "layouts": [[["latency.n0.n0.median_ns", "ns"]]] if first else []}
+        body = json.dumps(page if after else {"format": "numaprobe-run", "run": {"seq": 1}}).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        """Nothing is printed."""
+
+
+def test_a_run_that_was_wanted_before_its_node_was_renamed_comes(collect):  # noqa: F811
+    Renamed.names = ["before"]
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Renamed)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        c = collect(NODES, "--run-ms=0")
+
+        def name(*names):
+            c.name([*c.fleet.names, *(f"{n} url=http://127.0.0.1:{server.server_port}" for n in names)])
+            if c.process:
+                c.process.send_signal(signal.SIGHUP)
+        name("before")
+        c.start()
+        c.wait_up(NODES + 1)
+        state = "SELECT node.name, a.state, a.tries > 0 FROM archive AS a JOIN node ON node.id = a.node WHERE node.name IN ('before', 'now')"
+        until(lambda: c.rows(state) == [("before", 0, 1)])
+        name()
+        until(lambda: c.node("before")["state"] == "gone")
+        Renamed.names.append("now")
+        with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db", timeout=PATIENCE)) as db, db:
+            db.execute("UPDATE archive SET due_ms = 0 WHERE state = 0")  # instead of waiting a minute
+        name("now")
+        until(lambda: c.rows(state) == [("before", 1, 1)])
+        assert json.loads(archived(c, "before", 1)) == {"format": "numaprobe-run", "run": {"seq": 1}}
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -70,7 +70,9 @@ static void test_documents(void)
 static int name_wanted_run(void *ctx, const struct fleet_wanted_run *w, struct err *e)
 {
     (void)e;
-    buf_fmt(ctx, "%s %lld %lld\n", w->node, (long long)w->seq, (long long)w->run);
+    buf_fmt(ctx, "%s %lld %lld", w->node, (long long)w->seq, (long long)w->run);
+    buf_fmt(ctx, "%s%s\n", strcmp(w->under, w->node) != 0 ? " of " : "",
+            strcmp(w->under, w->node) != 0 ? w->under : "");
     return 0;
 }
 
@@ -141,6 +143,35 @@ static void test_archive(void)
     CHECK(fleet_whole_fill(&list[0], text, FLEET_ARCHIVE_BYTES_MAX + 1, &err) < 0 &&
               err.code == ERR_TOO_LARGE,
           "a limit: %s", err.text);
+}
+
+// What is wanted of a node that was renamed has its new name, and stays under the old one.
+static void test_archive_of_a_renamed_node(void)
+{
+    static const char text[] = "{\"run\":{\"seq\":1}}";
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    const int64_t now = page_day0 + 100 * page_day;
+    struct maker m = maker_at("w3", "a4c3", 0, 1);
+    fleet_store_archives(s, FLEET_ARCHIVE_KEPT);
+    m.label = "before the name";
+    made_page_put(s, &m, &err);
+    CHECK_INT(fleet_store_gone(s, (const char *[]){"w3"}, 1, &err), 0, "a node is gone");
+    CHECK_INT(fleet_store_archive_wanted(s, now, 10, name_wanted_run, &out, &err), 0, "wanted");
+    CHECK(!strstr(buf_text(&out), "w3"), "of it nothing is requested: %s", buf_text(&out));
+    CHECK_INT(put("w4", "a4c3", 1, 2).outcome, FLEET_RENAMED, "another name has its history");
+    CHECK_INT(put("w3", "a4c4", 0, 1).outcome, FLEET_STORED, "another machine gets the name");
+    CHECK_INT(fleet_store_archive_wanted(s, now, 10, name_wanted_run, &out, &err), 0, "wanted");
+    CHECK(strstr(buf_text(&out), "w4 1 ") && strstr(buf_text(&out), " of w3\n"),
+          "its run is requested by the new name: %s", buf_text(&out));
+    struct fleet_whole list[] = {{.node = "w4", .under = "w3", .seq = 1, .why = ""}};
+    CHECK(fleet_whole_fill(&list[0], text, sizeof text - 1, &err) == 0 &&
+              fleet_store_archive_put(s, list, 1, now, &err) == 0,
+          "it comes: %s", err.text);
+    buf_free(&list[0].frame);
+    buf_reset(&out);
+    CHECK_INT(fleet_store_archive_wanted(s, now, 10, name_wanted_run, &out, &err), 0, "wanted");
+    CHECK(!strstr(buf_text(&out), " of w3\n"), "and is not requested again: %s", buf_text(&out));
+    fleet_store_archives(s, FLEET_ARCHIVE_NONE);
 }
 
 // A page of notes alone, after the number `after` of the node's feed.
@@ -612,6 +643,7 @@ static void run_scenarios(const char *where)
 {
     test_documents();
     test_archive();
+    test_archive_of_a_renamed_node();
     test_setups();
     test_setups_that_begin_badly(where);
     test_setups_are_remembered(where);
