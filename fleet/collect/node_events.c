@@ -83,9 +83,9 @@ void node_failed(struct polled *n, const char *why)
                                (uint32_t)hash_text(n->name) + (uint32_t)n->failures * 2654435761u));
 }
 
-bool node_poison(const struct polled *n, int64_t now_ms)
+bool node_poison(const struct polled *n)
 {
-    return n->poison_ms && now_ms - n->poison_ms < POISON_MS;
+    return n->poison_ms && clock_mono_ms() < n->poison_until_ms;
 }
 
 bool node_allowed(struct polled *n, int runs)

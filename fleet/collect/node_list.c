@@ -60,7 +60,7 @@ static void node_said_behind(struct polled *n, const struct named_node *s)
 // Nothing is waited for any more: not until it had to push, nor for what it did before it was gone.
 static void node_due(struct polled *n, int64_t due_ms)
 {
-    if (!n->busy && !node_poison(n, clock_wall_ms()))
+    if (!n->busy && !node_poison(n))
         n->due_ms = due_ms;
 }
 

@@ -133,7 +133,7 @@ void node_event(struct polled *n, enum node_event e);
 void nodes_log_others(struct poller *p);
 void node_later(struct polled *n, int64_t ms); // it is free, and contacted then
 void node_failed(struct polled *n, const char *why);
-bool node_poison(const struct polled *n, int64_t now_ms); // what it sent: for POISON_MS
+bool node_poison(const struct polled *n); // what it sent: for POISON_MS
 void node_stored(struct polled *n, const struct ingest_report *r);
 void node_placed(struct polled *n, const struct ingest_report *r); // at the start
 

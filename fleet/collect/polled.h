@@ -53,9 +53,10 @@ struct polled {
     char history_now[40], history_before[40]; // of stored pages; "": none
     int returns;                              // to the one before
     int64_t returned_ms;                      // the last time, monotonic
-    int64_t poison_ms;   // what it sent ended the process that reads it, UTC; 0: nothing did
-    bool poison_wish;    // that was a document or a whole run: its pages are read
-    bool pushes;         // it sends its pages itself, and is never contacted
+    int64_t poison_ms; // what it sent ended the process that reads it, UTC; 0: nothing did …
+    int64_t poison_until_ms; // … and is not read again before, monotonic
+    bool poison_wish;        // that was a document or a whole run: its pages are read
+    bool pushes;             // it sends its pages itself, and is never contacted
     const char *behind;  // the collector from which its runs come; it is never contacted. "": none
     bool twice;          // it is also behind a collector, or behind two
     int64_t lost;        // of a collector: runs that it had deleted before they were read

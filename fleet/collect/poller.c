@@ -101,7 +101,7 @@ static bool poller_has_room(const struct poller *p)
 // Requests from it, if it is due; else *next is at most when it is.
 static void search_node(struct polled *n, int64_t now, int64_t *next)
 {
-    if (n->poison_wish && !node_poison(n, clock_wall_ms())) {
+    if (n->poison_wish && !node_poison(n)) {
         n->poison_wish = false;
         n->poison_ms = 0;
     }
@@ -259,11 +259,12 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
 static void node_poisoned(struct polled *n, enum ingest_kind of)
 {
     n->poison_ms = clock_wall_ms();
+    n->poison_until_ms = clock_mono_ms() + POISON_MS;
     n->poison_wish = of != INGEST_PAGE && !n->pushes;
     if (n->poison_wish)
         return;
     node_failed(n, "what it sent ended the process that reads it");
-    n->due_ms = clock_mono_ms() + POISON_MS;
+    n->due_ms = n->poison_until_ms;
 }
 
 static void on_ingest_ended(void *ctx, const struct ingest_head *suspect)

@@ -69,9 +69,9 @@ const struct polled *poller_pushing(const struct poller *p, const char *node, st
 
 // ---- What it sends ------------------------------------------------------------------------------
 
-static int check_push(const struct poller *p, struct polled *n, int64_t now_ms, struct err *err)
+static int check_push(const struct poller *p, struct polled *n, struct err *err)
 {
-    if (node_poison(n, now_ms))
+    if (node_poison(n))
         return err_set(err, ERR_CONFLICT, "name",
                        "a page of this node ended the process that reads pages; others are taken "
                        "an hour later");
@@ -90,7 +90,7 @@ static int64_t push_item(struct poller *p, struct ingest_item *item, struct buf 
                          struct err *err)
 {
     struct polled *n = find_pushing(p, item->node, err);
-    if (!n || check_push(p, n, item->received_ms, err) < 0)
+    if (!n || check_push(p, n, err) < 0)
         return -1;
     if (!n->push && !(n->push = calloc(1, sizeof *n->push)))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the page");

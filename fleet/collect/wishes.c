@@ -116,7 +116,7 @@ static void on_wish(void *ctx, struct fetch_response *r)
     struct wish *w = ctx;
     struct poller *p = w->poller;
     const struct polled *n = poller_find(p, w->node);
-    bool poison = n && node_poison(n, clock_wall_ms());
+    bool poison = n && node_poison(n);
     p->totals.in_flight--;
     p->wishes[w->kind].in_flight--;
     p->behind_in_flight -= w->behind;
@@ -131,8 +131,7 @@ static int wish_fetch(struct poller *p, const struct wish *w, struct err *err)
 {
     const struct polled *n = poller_find(p, w->node);
     char url[500];
-    bool asked = n && n->state != NODE_GONE && !n->pushes && !node_asleep(n) &&
-                 !node_poison(n, clock_wall_ms());
+    bool asked = n && n->state != NODE_GONE && !n->pushes && !node_asleep(n) && !node_poison(n);
     struct wish *own = asked ? malloc(sizeof *own) : NULL;
     if (!own)
         return -1;
@@ -208,8 +207,8 @@ void document_wanted(struct poller *p, const struct ingest_report *r)
 void whole_wanted(struct poller *p, const struct ingest_report *r)
 {
     struct wish w = {.poller = p, .kind = WISH_WHOLE, .seq = r->next, .run = r->run};
-    snprintf(w.under, sizeof w.under, "%s", r->other);
     snprintf(w.node, sizeof w.node, "%s", r->node);
+    snprintf(w.under, sizeof w.under, "%s", r->other);
     snprintf(w.key, sizeof w.key, "%016" PRIx64 " %" PRId64, hash_text(r->node), r->next);
     wish_add(p, &w);
 }

@@ -395,7 +395,8 @@ def test_a_page_that_ends_its_reader_stops_no_other_node(collect):
 
 
 
-def test_whole_runs_that_end_their_reader_stop_no_page_of_their_node(collect):
+def test_whole_runs_that_end_their_reader_stop_no_page_of_their_node(collect, monkeypatch, tmp_path):
+    monkeypatch.setenv("POISON_CLOCK", str(tmp_path / "ahead"))
     c = collect(6, "--bad=0", "--faults=node6 slow=0.7", collector=("--archive=all",))  # some of it is always on the way
     c.program = build_dir() / "tests" / "fakes" / "numaprobe-fleetd_poisoned"  # its reader ends by each whole run of node6
     c.name([n for n in c.fleet.names if n != "node3"])
@@ -411,6 +412,11 @@ def test_whole_runs_that_end_their_reader_stop_no_page_of_their_node(collect):
     finding = until(lambda: next(iter(c.get("/v1/fleet/findings?what=poison")["findings"]), None))
     assert (finding["node"], finding["text"]) == ("node6", "node6: what it sent ended the process that reads it"), finding
     assert c.log.read_text().count("suspect=node6 ") == 1, "they are left alone for an hour, and so is what was on the way"
+    (tmp_path / "ahead").write_text(str(2 * 3600 * 1000))
+    until(lambda: c.node("node6")["skew_ms"] < -3600 * 1000)  # it was contacted since
+    before = c.status()["requests"]
+    until(lambda: c.status()["requests"] >= before + 3 * 5)
+    assert c.node("node6")["poison"] and c.log.read_text().count("suspect=node6 ") == 1, "the hour is not that of a clock that jumps"
 
 
 def test_what_nodes_do_wrong_is_said_and_others_are_not_held_up(collect):
