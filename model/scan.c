@@ -38,3 +38,8 @@ bool scan_is_odd(const struct cell *deviation)
 {
     return deviation->v[CELL_LO] > 100;
 }
+
+bool scan_is_unconfirmed(const struct cell *deviation)
+{
+    return deviation->v[CELL_CONVERGED] == 0 && !scan_is_odd(deviation);
+}

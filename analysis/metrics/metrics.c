@@ -908,16 +908,21 @@ static void metrics_of_hierarchy(struct finder *f)
 
 // --- Scan --------------------------------------------------------------------------------------
 
+struct scan_counts {
+    int compared, odd, unconfirmed;
+};
+
 // The largest ratio to the peers, and how many of those compared are odd.
-static void put_deviations(struct finder *f, const struct matrix *m, int *compared, int *odd)
+static void put_deviations(struct finder *f, const struct matrix *m, struct scan_counts *n)
 {
     const struct cell *worst = NULL;
     for (int k = 0; k < m->row.n * m->col.n; k++) {
         const struct cell *c = &m->cells[k];
         if (!(c->v[CELL_N] > 0))
             continue;
-        ++*compared;
-        *odd += scan_is_odd(c);
+        n->compared++;
+        n->odd += scan_is_odd(c);
+        n->unconfirmed += scan_is_unconfirmed(c);
         worst = !worst || c->v[CELL_MEDIAN] > worst->v[CELL_MEDIAN] ? c : worst;
     }
     if (worst) {
@@ -929,7 +934,7 @@ static void put_deviations(struct finder *f, const struct matrix *m, int *compar
 
 static void metrics_of_scan(struct finder *f)
 {
-    int compared = 0, odd = 0;
+    struct scan_counts n = {0};
     const struct matrix *latency = metrics_named(f->in, SCAN_LATENCY),
                         *bandwidth = metrics_named(f->in, SCAN_BANDWIDTH);
     if (has_axes(latency, "rank", "working_set") && latency->col.n == 2) {
@@ -944,9 +949,10 @@ static void metrics_of_scan(struct finder *f)
     }
     for (int i = 0; i < f->in->n_matrices; i++)
         if (strcmp(f->in->matrices[i].quantity, "deviation") == 0)
-            put_deviations(f, &f->in->matrices[i], &compared, &odd);
-    put_alone(f, odd, "scan.odd");
-    put_alone(f, compared ? 1 - (double)odd / compared : NAN, "scan.alike_ratio");
+            put_deviations(f, &f->in->matrices[i], &n);
+    bool known = n.compared && !n.unconfirmed; // a candidate may be odd, or not
+    put_alone(f, n.odd, "scan.odd");
+    put_alone(f, known ? 1 - (double)n.odd / n.compared : NAN, "scan.alike_ratio");
 }
 
 // --- What disturbs -----------------------------------------------------------------------------

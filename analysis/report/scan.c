@@ -45,6 +45,7 @@ struct scan_finding {
 
 struct scan_findings {
     int n, units;              // units: that were compared
+    int unconfirmed;           // of those that are not odd
     struct scan_finding *list; // owned; of all units that were compared, the slowest first
 };
 
@@ -77,9 +78,11 @@ static int scan_findings_make(struct scan_findings *f, const struct report_sourc
         for (int r = 0; m && r < m->row.n; r++)
             for (int c = 0; c < m->col.n; c++) {
                 const struct cell *cell = matrix_at(m, r, c);
-                if (cell->v[CELL_N] > 0 && m->col.values[c] < AXIS_ASPECTS)
-                    f->list[f->units++] = (struct scan_finding){
-                        &scan_words[i], m, r, (enum aspect)m->col.values[c], cell};
+                if (!(cell->v[CELL_N] > 0) || m->col.values[c] >= AXIS_ASPECTS)
+                    continue;
+                f->list[f->units++] = (struct scan_finding){&scan_words[i], m, r,
+                                                            (enum aspect)m->col.values[c], cell};
+                f->unconfirmed += scan_is_unconfirmed(cell);
             }
     }
     qsort(f->list, (size_t)f->units, sizeof *f->list, scan_by_deviation);
@@ -195,6 +198,17 @@ static void report_compared(struct report_out *o, const struct report_source *ru
                    all, name, next->cell->v[CELL_MEDIAN] - 100, aspect_words[next->aspect].text);
 }
 
+static void report_unconfirmed(struct report_out *o, const struct scan_findings *f)
+{
+    if (!f->unconfirmed)
+        return;
+    jsonw_i64(report_finding(o, "unconfirmed"), "deviations", f->unconfirmed);
+    report_say(o,
+               "%d of %d comparisons deviated, and there was no time to confirm %s: raise the "
+               "budget, or visits.",
+               f->unconfirmed, f->units, f->unconfirmed == 1 ? "it" : "them");
+}
+
 int section_scan(struct report_out *o, const struct report_source *run,
                  const struct report_source *with, struct err *err)
 {
@@ -209,7 +223,8 @@ int section_scan(struct report_out *o, const struct report_source *run,
         jsonw_i64(report_finding(o, "more"), "odd", f.n);
         report_say(o, "%d are odd; the %d that deviate most are listed.", f.n, LISTED_MOST);
     }
-    if (f.units && !f.n) {
+    report_unconfirmed(o, &f);
+    if (f.units && !f.n && !f.unconfirmed) {
         jsonw_i64(report_finding(o, "nothing_odd"), "odd", 0);
         report_say(o, "0 of %d comparisons with peers found anything odd.", f.units);
     }

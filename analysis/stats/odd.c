@@ -336,10 +336,17 @@ int odd_confirm(struct odd_units *const *groups, int n, struct err *err)
     return 0;
 }
 
-int odd_visits_needed(int candidates)
+// The visits that confirm as many candidates; all of them beyond the limit.
+static int odd_visits_needed(int candidates)
 {
     int n = 1;
     while (pow(DISTURBED, n) * candidates > ALARMS)
         n++;
     return n;
+}
+
+bool odd_is_open(const struct odd_unit *u, int candidates)
+{
+    return u->candidate && !u->odd && u->visits < odd_visits_needed(candidates) &&
+           2 * u->above >= u->visits;
 }

@@ -71,5 +71,6 @@ int odd_candidates(const struct odd_units *u);
 // The candidates of all n groups together: which are odd. Chance calls one odd in a hundred runs at
 // most.
 int odd_confirm(struct odd_units *const *groups, int n, struct err *err);
-// The visits that confirm as many candidates; all of them beyond the limit.
-int odd_visits_needed(int candidates);
+// A candidate that is not odd, and might be with more visits: those that confirmed so far are fewer
+// than it takes, and half of them or more were beyond the limit.
+bool odd_is_open(const struct odd_unit *u, int candidates);

@@ -294,7 +294,7 @@ static int scan_report_round(struct scan *w, int round, struct err *err)
 }
 
 // Per cent of the peers' median. Of what is not odd the interval contains 100: model/scan.h.
-static struct cell scan_deviation(const struct odd_unit *u, int visits)
+static struct cell scan_deviation(const struct odd_unit *u, int visits, int candidates)
 {
     static const double like_peers = 100, odd_least = 100.001;
     struct cell c;
@@ -309,6 +309,7 @@ static struct cell scan_deviation(const struct odd_unit *u, int visits)
     c.v[CELL_LO] = u->odd ? fmax(lo, odd_least) : fmin(lo, like_peers);
     c.v[CELL_HI] = fmax(u->odd ? c.v[CELL_LO] : like_peers, hi);
     c.v[CELL_SD] = isfinite(u->spread) ? 100 * u->spread : NAN;
+    c.v[CELL_CONVERGED] = !odd_is_open(u, candidates);
     return c;
 }
 
@@ -319,7 +320,8 @@ static int scan_report_units(struct scan *w, const char *matrix, int col, const 
     static const struct odd_unit not_judged = {.peers = 0};
     int n = u->n ? u->n : session_ranks(w->s); // cores without pairs
     for (int i = 0; outcome == 0 && i < n; i++) {
-        struct cell c = scan_deviation(u->n ? &u->list[i] : &not_judged, visits);
+        struct cell c =
+            scan_deviation(u->n ? &u->list[i] : &not_judged, visits, w->course.candidates);
         outcome = session_report_cell(w->s, matrix, i, col, &c, err);
     }
     return outcome;
@@ -397,12 +399,13 @@ static int scan_note_course(struct scan *w, int odd, struct err *err)
         session_note(w->s, err, CONDITION_BUDGET, -1, "%d of %lld broad repetitions fit the time",
                      c->broad, (long long)c->visits) < 0)
         return -1;
-    if (!c->short_of_time)
+    if (!c->open)
         return 0;
     return session_note(w->s, err, CONDITION_BUDGET, -1,
-                        "%d repetitions were not enough to confirm all candidates (%d): raise the "
-                        "budget (odd: %d)",
-                        c->confirmed, c->candidates, odd);
+                        "%d repetitions were not enough to confirm %d of %d candidates: raise %s "
+                        "(odd: %d)",
+                        c->confirmed, c->open, c->candidates,
+                        c->confirmed < c->visits ? "the budget" : "visits", odd);
 }
 
 static int scan_note(struct scan *w, struct err *err)

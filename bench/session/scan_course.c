@@ -352,7 +352,13 @@ static int scan_judge(struct scan_course *c, struct err *err)
     c->candidates = 0;
     for (int i = 0; i < n; i++)
         c->candidates += odd_candidates(groups[i]);
-    return odd_confirm(groups, n, err);
+    if (odd_confirm(groups, n, err) < 0)
+        return -1;
+    c->open = 0;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < groups[i]->n; k++)
+            c->open += odd_is_open(&groups[i]->list[k], c->candidates);
+    return 0;
 }
 
 // --- Measuring -----------------------------------------------------------------------------------
@@ -438,7 +444,6 @@ static int scan_confirm(struct scan_course *c, const struct scan_machine *m, dou
         if (m->progress(m->context, 0.5 + 0.5 * (c->confirmed + 1) / c->visits, err) < 0)
             return -1;
     }
-    c->short_of_time = c->confirmed < odd_visits_needed(c->candidates);
     return 0;
 }
 

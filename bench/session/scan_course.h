@@ -47,8 +47,7 @@ struct scan_course {
     struct odd_units found[SCAN_LEVELS][AXIS_ASPECTS]; // pairs: of cores alone
     struct odd_units pairs;
     int broad, confirmed; // visits
-    int candidates;
-    bool short_of_time; // the budget ended before the candidates could be confirmed
+    int candidates, open; // open: of these, what there was no time to confirm or to refute
 };
 
 // Takes over what is given. On failure nothing is owned.

@@ -431,6 +431,10 @@ static void test_scan(void)
     matrix_at(&m[2], 2, ASPECT_MEMORY)->v[CELL_LO] = 99;
     got = run(&s, m, 3, true);
     CHECK(!find(got, "scan.odd") && near(value(got, "scan.alike_ratio"), 1), "nothing is odd");
+    matrix_at(&m[2], 2, ASPECT_MEMORY)->v[CELL_CONVERGED] = 0;
+    got = run(&s, m, 3, true);
+    CHECK(find(got, "scan.core.worst_ratio") && !find(got, "scan.alike_ratio"),
+          "what deviates and was not confirmed is not alike");
     for (int i = 0; i < 3; i++)
         matrix_fini(&m[i]);
 }

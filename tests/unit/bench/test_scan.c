@@ -161,6 +161,7 @@ struct found {
     int right;    // that are the sick one
     double ratio; // of the sick one
     int broad, confirmed;
+    bool doubtful; // candidates are left that there was no time to confirm
     double took_s;
 };
 
@@ -204,6 +205,7 @@ static struct found scan_world(struct world *w, double budget_s)
     found_count(&f, &c.pairs, w->sick.pair);
     f.broad = c.broad;
     f.confirmed = c.confirmed;
+    f.doubtful = c.open > 0;
     f.took_s = w->now_s;
     scan_course_fini(&c);
     return f;
@@ -389,6 +391,25 @@ static void test_budget(void)
     CHECK(found > PLANS / 4, "the slow core was found in %d of %d", found, PLANS / 2);
 }
 
+// Two broad visits, or four, and no time to confirm: what is slow is not silently alike.
+static void test_tiny_budget(void)
+{
+    enum { RUNS = 60 };
+    int seen = 0, broad_least = VISITS, broad_most = 0;
+    for (int i = 0; i < RUNS; i++) {
+        struct world w CLEANUP(world_fini) = {0};
+        world_make(&w, &large[i % COUNT_OF(large)], 0, 400001 + (unsigned long long)i);
+        slow_core_l2(&w);
+        struct found f = scan_world(&w, i % 2 ? 1 : 2.1);
+        seen += f.right || f.doubtful;
+        broad_least = f.broad < broad_least ? f.broad : broad_least;
+        broad_most = f.broad > broad_most ? f.broad : broad_most;
+    }
+    CHECK(seen == RUNS && broad_least == 2 && broad_most == 4,
+          "a core 10 %% slower is odd or in doubt in %d of %d runs with %d to %d broad visits",
+          seen, RUNS, broad_least, broad_most);
+}
+
 static void test_pairs_time(void)
 {
     enum { SECONDS_MOST = 120 };
@@ -478,8 +499,14 @@ static void test_choice(void)
 
 int main(void)
 {
-    CHECK_INT(SCAN_VISITS_LEAST, odd_visits_needed(1), "as few visits as confirm one candidate");
+    struct odd_unit u = {.candidate = true, .visits = SCAN_VISITS_LEAST, .above = 3};
+    CHECK(!odd_is_open(&u, 1) && odd_is_open(&u, 1000), "as few visits as confirm one candidate");
+    u.visits--;
+    CHECK(odd_is_open(&u, 1), "one visit less does not");
+    u.above = 1;
+    CHECK(!odd_is_open(&u, 1), "most visits that confirm are within the limit");
     test_choice();
+    test_tiny_budget();
     test_pairs_time();
     test_budget();
     test_small();
