@@ -79,7 +79,8 @@ static int add_measured(struct node_costs *costs, const struct report_source *s,
                                       .matrices = s->matrices,
                                       .n_matrices = s->n,
                                       .ranks = s->ranks,
-                                      .n_ranks = s->n_ranks};
+                                      .n_ranks = s->n_ranks,
+                                      .found_bytes = s->found_bytes};
     return node_costs_add(costs, &run, &tally, err);
 }
 

@@ -207,7 +207,8 @@ static int pool_working_sets(struct pooling *p, enum node_cost_kind kind, struct
     const struct curve_machine machine = {.topology = p->costs->topology,
                                           .ranks = p->run->ranks,
                                           .n_ranks = p->run->n_ranks,
-                                          .together = kind == NODE_COST_CONCURRENT};
+                                          .together = kind == NODE_COST_CONCURRENT,
+                                          .found_bytes = p->run->found_bytes};
     bool beyond;
     if (beyond_caches(p->m, &machine, &beyond, err) < 0)
         return -1;

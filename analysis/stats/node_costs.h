@@ -45,6 +45,7 @@ struct node_cost_run { // borrowed
     int n_matrices;
     const struct rank_info *ranks; // NULL: not known
     int n_ranks;
+    int64_t found_bytes; // cache beyond those of the topology; 0: none was found
 };
 
 // What became of the cells that have a value.

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "core/results/stored_run.h"
+#include "model/plan.h"
 
 // In the order in which their quantities are taken.
 static const enum benchmark_id of_nodes[] = {BENCHMARK_MATRIX, BENCHMARK_LATENCY,
@@ -106,7 +107,8 @@ static int add_stored(struct measured_nodes *n, struct stored_run *stored, struc
                                        .matrices = stored->list,
                                        .n_matrices = stored->n,
                                        .ranks = stored->ranks,
-                                       .n_ranks = stored->n_ranks};
+                                       .n_ranks = stored->n_ranks,
+                                       .found_bytes = plan_read_found(stored->run.plan_json)};
     struct measured_run *r = &n->runs[n->n_runs];
     bool had[NODE_COST_KINDS];
     for (int k = 0; k < NODE_COST_KINDS; k++)
