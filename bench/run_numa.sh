@@ -27,7 +27,10 @@ fail() {
     exit 2
 }
 
-rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
+# A proxy of hydra's may be a task of srun: PMIX_RANK is then that of the proxy.
+pmix=${PMIX_RANK:-}
+[ -z "${PMI_RANK:-}" ] || [ "${SLURM_STEP_NUM_TASKS:-${PMI_SIZE:-}}" = "${PMI_SIZE:-}" ] || pmix=''
+rank=${OMPI_COMM_WORLD_RANK:-${pmix:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
 numa='' verbose=false serial=false
 while [ $# -gt 0 ]; do
     case $1 in

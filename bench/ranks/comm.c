@@ -44,20 +44,6 @@ static const struct {
     {"PMI_RANK", "PMI_SIZE", "numa_bench_mpi_mpich.so"}, // hydra, Intel MPI, srun --mpi=pmi2
 };
 
-// That of which there is a rank; -1: none.
-static int launcher_of_mpi(void)
-{
-    for (size_t i = 0; i < COUNT_OF(launchers); i++)
-        if (getenv(launchers[i].rank))
-            return (int)i;
-    return -1;
-}
-
-bool comm_uses_mpi(void)
-{
-    return launcher_of_mpi() >= 0;
-}
-
 static int64_t comm_number_of(const char *name, int64_t otherwise)
 {
     int64_t n;
@@ -69,6 +55,29 @@ static int hint(const char *name)
 {
     int64_t n = comm_number_of(name, 0);
     return n > 0 && n <= INT_MAX ? (int)n : 0;
+}
+
+// Hydra (MPICH, Intel MPI) starts its proxies by srun, and where that gives PMIx by default, each
+// of its ranks has PMIX_RANK=0 of the proxy. Then the ranks are not the tasks of Slurm's step.
+static bool pmix_of_proxy(void)
+{
+    int64_t tasks = comm_number_of("SLURM_STEP_NUM_TASKS", 0);
+    return getenv("PMI_RANK") && tasks > 0 && hint("PMI_SIZE") && tasks != hint("PMI_SIZE");
+}
+
+// That of which there is a rank; -1: none.
+static int launcher_of_mpi(void)
+{
+    bool proxy = pmix_of_proxy();
+    for (size_t i = 0; i < COUNT_OF(launchers); i++)
+        if (getenv(launchers[i].rank) && !(proxy && strcmp(launchers[i].rank, "PMIX_RANK") == 0))
+            return (int)i;
+    return -1;
+}
+
+bool comm_uses_mpi(void)
+{
+    return launcher_of_mpi() >= 0;
 }
 
 int comm_rank_hint(void)
@@ -119,10 +128,11 @@ static const struct comm_ops *load_mpi(struct err *err)
 static const struct comm_ops *comm_choose(const struct comm_start *start, struct err *err)
 {
     if (comm_uses_mpi() && start->ranks) {
+        const char *by = launchers[launcher_of_mpi()].rank;
         err_set(err, ERR_USAGE, "np",
-                "--np=%d is for ranks without MPI, but an MPI launcher has started this one: leave "
-                "it out",
-                start->ranks);
+                "--np=%d is for ranks without MPI, but an MPI launcher has started this one (%s is "
+                "set): leave it out, or start with env -u %s where that is left of a shell",
+                start->ranks, by, by);
         return NULL;
     }
     if (comm_uses_mpi())

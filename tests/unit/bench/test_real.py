@@ -329,6 +329,17 @@ def by_another_launcher(bench):
                                    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **given})
         check(done.returncode == 2 and f"use srun {hint}" in done.stderr, f"a task of srun with {list(given)[0]} hears of {hint}",
               done.returncode, done.stderr)
+    # Hydra's proxies are tasks of srun, which may give them PMIx by default.
+    done = subprocess.run([bench, "--size=64K", "--json", *FAST], capture_output=True, text=True, timeout=200,
+                          env={"PATH": os.environ["PATH"], "HOME": "/", "SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0",
+                               "PMIX_RANK": "0", "PMI_RANK": "0", "PMI_SIZE": "4", "PMI_FD": "99",
+                               "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+    check(done.returncode == 1 and not done.stdout and "counts this as rank 0 of 4, MPI as rank 0 of 1" in done.stderr,
+          "a rank of hydra's below srun is not the only one by PMIX_RANK of the proxy", done.returncode, done.stderr)
+    done = subprocess.run([bench, "--np=2", "--size=64K"], capture_output=True, text=True, timeout=200,
+                          env={"PATH": os.environ["PATH"], "PMIX_RANK": "0"})
+    check(done.returncode == 2 and "(PMIX_RANK is set)" in done.stderr and "env -u PMIX_RANK" in done.stderr,
+          "the refusal names the variable", done.returncode, done.stderr)
     shutil.rmtree(folder)
 
 

@@ -44,6 +44,8 @@ def main(script):
         for name in ("OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK", "PMIX_RANK"):
             got = out("--numa=4,5,6", "--", "--size=1", **{name: "2"})
             check(got == "numactl|--membind=6|numa_bench|--size=1|", f"rank 2 by {name}", got)
+        got = out("--numa=4,5,6", "--", PMIX_RANK="0", PMI_RANK="1", PMI_SIZE="2", SLURM_STEP_NUM_TASKS="1", SLURM_PROCID="0")
+        check(got == "numactl|--membind=5|numa_bench|", "a rank of hydra's, whose proxy is a task of srun", got)
         check(out("--numa=3", "--", OMPI_COMM_WORLD_RANK="7") ==
               "numactl|--membind=3|numa_bench|", "one node for all ranks")
         check(out("--numa=auto", "--", OMPI_COMM_WORLD_RANK="5").startswith("numactl|--membind="),
