@@ -824,6 +824,41 @@ static int count_bytes(struct plan *p, const struct spec *s, const struct topolo
     return 0;
 }
 
+static bool planner_takes_node(const struct plan *p, int node)
+{
+    bool takes = false;
+    for (int i = 0; i < p->n_targets; i++)
+        takes |= p->targets[i] == node;
+    for (int i = 0; !p->n_targets && i < p->n_ranks; i++) {
+        const struct plan_rank *r = &p->ranks[i];
+        takes |= (r->mem_node == -1 ? r->cpu_node : r->mem_node) == node;
+    }
+    return takes;
+}
+
+// What is larger than the CPU's caches is called memory, and a memory-side cache is a part of that:
+// programs cannot leave it out.
+static void planner_note_side_caches(struct plan *p, const struct topology *t)
+{
+    int64_t bytes = 0, together = p->bytes_per_rank * p->n_ranks;
+    together = p->bytes_per_target > together ? p->bytes_per_target : together;
+    int ids[TOPOLOGY_NODES_MAX] = {0}, n = 0;
+    char list[60], size[24];
+    for (int i = 0; i < t->n_nodes && n < TOPOLOGY_NODES_MAX; i++)
+        if (t->nodes[i].cache_bytes > 0 && planner_takes_node(p, t->nodes[i].os)) {
+            ids[n++] = t->nodes[i].os;
+            bytes = t->nodes[i].cache_bytes > bytes ? t->nodes[i].cache_bytes : bytes;
+        }
+    if (!n || together <= topology_llc_bytes(t)) // such as lines that are handed over
+        return;
+    str_from_ids(ids, n, list, sizeof list);
+    str_from_bytes((uint64_t)bytes, size, sizeof size);
+    note(p,
+         "memory of node%s %s is behind a memory-side cache of %s: what is smaller is measured in "
+         "that cache, and counts as memory",
+         str_plural(n), list, size);
+}
+
 static int first_touch_everywhere(struct plan *p, const struct spec *s)
 {
     for (int i = 0; benchmarks[s->benchmark].no_policy && i < p->n_ranks; i++)
@@ -977,6 +1012,7 @@ int plan_make(struct plan *p, const struct spec *s, const struct topology *t, st
     planner_take_found(&made, s, t);
     if (count_bytes(&made, s, t, err) < 0)
         return -1;
+    planner_note_side_caches(&made, t);
     made.processes = s->launcher == LAUNCHER_PROCESSES; // auto: not known before launch_choose
     *p = made;
     made = (struct plan){0};

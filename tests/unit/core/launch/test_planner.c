@@ -458,6 +458,14 @@ static void hybrid(void)
     expect(&t, "{\"benchmark\":\"loaded\",\"size\":64}", "1/0 0/0 3/0 2/0 targets  load  MiB 64 0");
     expect(&t, "{\"benchmark\":\"latency\",\"numa\":\"auto\",\"size\":64}",
            "0/0 1/0 2/0 3/0 targets  load  MiB 64 0");
+    CHECK(notes(&t, "{\"benchmark\":\"matrix\"}",
+                "memory of node 0 is behind a memory-side cache of 256M: what is smaller is") &&
+              notes(&t, "{\"benchmark\":\"firsttouch\"}", "behind a memory-side cache"),
+          "a memory-side cache is noted");
+    CHECK(
+        !notes(&t, "{\"benchmark\":\"latency\",\"cpus\":\"2,3\",\"numa\":\"1\"}", "memory-side") &&
+            !notes(&t, "{\"benchmark\":\"matrix\",\"targets\":\"1\"}", "memory-side"),
+        "that of a node that is not used is not");
     // Caches that the machine hides are assumed to be large, as numa_bench does.
     expect(&t, "{\"benchmark\":\"matrix\"}", "1/0 3/0 targets 0 load  MiB 0 256");
     CHECK(notes(&t, "{\"benchmark\":\"matrix\"}",
