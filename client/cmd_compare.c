@@ -231,11 +231,13 @@ static void print_comparison(const struct cli *c, const struct json *answer, boo
     int rows = json_count(json_get(comparison, "groups"));
     print_headline(c, answer);
     double detectable;
+    bool more = json_get_bool(comparison, "more_is_better", false);
     if (json_number(json_get(comparison, "detectable_percent"), &detectable)) {
         CLEANUP_BUF struct buf line = BUF_INIT;
-        buf_fmt(&line,
-                "Two such runs show a shift of all cells by %.1f %% or more (in 80 of 100 cases).",
-                detectable);
+        buf_fmt(
+            &line,
+            "Two such runs show a shift of all cells by %s%.1f %% or more (in 80 of 100 cases).",
+            more ? "-" : "", detectable);
         print_paragraph(c, buf_text(&line), 2);
     }
     print_lines(c, "note: ", json_get(comparison, "notes"));

@@ -101,7 +101,8 @@ struct comparison {
         rest;       // of cells in no part; without parts: overall. cells is 0 if there are none
     bool identical; // every value is in both: a run beside itself, or its copy
     // Per cent by which all cells together must be slower to be called so in 80 of 100 such
-    // comparisons; NaN: not known.
+    // comparisons, of a bandwidth by how many less it must be; NaN: not known, or beyond a factor
+    // of ten.
     double detectable;
     bool more_is_better;
     bool single_values; // most cells hold one value only: cells cannot be judged, groups are

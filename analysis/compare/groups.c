@@ -75,16 +75,21 @@ void difference_set(struct difference *d, double log_ratio, double error, double
 // A shift must be seen at this level, alone among the groups, beyond what is called the same, and
 // be worth the name. Its estimate is lower than the shift by a chance error in half of the cases,
 // by `often` in 20 of 100.
-double difference_detectable(const struct difference *d, int groups,
+double difference_detectable(const struct difference *d, bool more_is_better, int groups,
                              const struct compare_options *o)
 {
+    static const double shift_most = 10, step_most = 99; // step: per cent below zero
+    double step = fmax(o->threshold_percent / 2, o->noise_percent);
     if (!d->known || !(d->df >= 1))
         return NAN;
     double often = dist_t_quantile(0.8, d->df) * d->error;
     double seen = dist_t_quantile(1 - o->level / groups / 2, d->df) * d->error;
-    double named = log1p(fmax(o->threshold_percent / 2, o->noise_percent) / 100);
+    double named = more_is_better ? -log1p(-fmin(step, step_most) / 100) : log1p(step / 100);
     double apart = log1p(0.009 * o->threshold_percent) - dist_t_975(d->df) * d->error;
-    return 100 * expm1(fmax(fmax(seen, named), apart) + often);
+    double shift = fmax(fmax(seen, named), apart) + often;
+    if (!(shift < log(shift_most)))
+        return INFINITY;
+    return more_is_better ? -100 * expm1(-shift) : 100 * expm1(shift);
 }
 
 // A difference counts if it is significant and not significantly below the threshold. `same` is a

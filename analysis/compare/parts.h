@@ -21,8 +21,9 @@ struct sides {
 // The difference and its 95 % interval; error NaN: not known.
 void difference_set(struct difference *d, double log_ratio, double error, double df);
 // The verdict, from percent, interval and p.
-// comparison.detectable, of a difference over all cells, one of so many groups; NaN: not known.
-double difference_detectable(const struct difference *d, int groups,
+// comparison.detectable, of a difference over all cells, one of so many groups; NaN: not known;
+// infinite: a factor of ten or more.
+double difference_detectable(const struct difference *d, bool more_is_better, int groups,
                              const struct compare_options *o);
 void difference_judge(struct difference *d, bool more_is_better, const struct compare_options *o);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/compare/align.h"
 #include "analysis/compare/compare.h"
 #include "analysis/compare/parts.h"
 #include "analysis/stats/slices.h"
@@ -77,6 +78,8 @@ static void name_set(const struct grouping *g, const struct axis *a, const int *
     }
     name_value(w->by, a->values[aligned[set.at]], value, sizeof value);
     verdict_put(one, sizeof one, beside && set.kind == PART_ONE ? w->beside_one : w->one, value);
+    if (w->by == COMPARE_THREADS && strcmp(value, "1") == 0)
+        one[strlen(one) - 1] = '\0'; // 1 thread
     if (set.kind == PART_ONE)
         snprintf(out, room, "%s", one);
     else
@@ -414,6 +417,18 @@ static void call_all_identical(struct comparison *c)
     call_identical(&c->rest);
 }
 
+static void set_detectable(struct comparison *c, const struct compare_options *o)
+{
+    c->detectable = NAN;
+    if (!c->identical)
+        c->detectable = difference_detectable(&c->groups[0].d, c->more_is_better, c->n_groups, o);
+    if (!isinf(c->detectable))
+        return;
+    c->detectable = NAN;
+    compare_note(c, "the values scatter so much that all cells together would have to differ by a "
+                    "factor of ten or more: repeat the runs with more visits");
+}
+
 int compare_conclude(struct grouping *g, const struct compare_options *o, struct err *err)
 {
     struct comparison *c = g->c;
@@ -423,7 +438,7 @@ int compare_conclude(struct grouping *g, const struct compare_options *o, struct
     give_whole_to_rest(c, &found, found.label);
     if (set_parts(g, o, &found, found.label, err) < 0 || set_rest(g, o, found.label, err) < 0)
         return -1;
-    c->detectable = c->identical ? NAN : difference_detectable(&c->groups[0].d, c->n_groups, o);
+    set_detectable(c, o);
     if (c->identical)
         call_all_identical(c);
     quieten_groups(c);

@@ -2,6 +2,7 @@
 #include "analysis/compare/baseline.h"
 #include "analysis/compare/compare.h"
 #include "analysis/compare/cycles.h"
+#include "analysis/compare/parts.h"
 
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
@@ -239,6 +240,43 @@ static void test_detectable(void)
               "a drift of %.1f %%: a shift of %.2f %% is found in %d of 400, none in %d of 400",
               100 * drifts[i], shift, found, alarms);
     }
+}
+
+// A shift is a factor, and less bandwidth is never more than 100 % less.
+static void test_detectable_ways(void)
+{
+    const struct difference d = {.known = true, .error = 0.1, .df = 6},
+                            wide = {.known = true, .error = 3, .df = 1}, none = {.known = false};
+    double less = difference_detectable(&d, false, 4, &defaults),
+           more = difference_detectable(&d, true, 4, &defaults);
+    CHECK(less > 40 && less < 200 && fabs((1 + less / 100) * (1 - more / 100) - 1) < 1e-9,
+          "of times +%.1f %%, of bandwidths -%.1f %%", less, more);
+    CHECK(isinf(difference_detectable(&wide, false, 4, &defaults)) &&
+              isinf(difference_detectable(&wide, true, 4, &defaults)) &&
+              isnan(difference_detectable(&none, true, 4, &defaults)),
+          "a factor of ten is no shift to look for");
+    struct compare_options coarse = defaults;
+    coarse.threshold_percent = 100;
+    coarse.noise_percent = 150;
+    CHECK(isinf(difference_detectable(&d, true, 4, &coarse)), "nor is a bandwidth below zero");
+    struct matrix m[2] = {0};
+    struct comparison c = {0};
+    unsigned long long seed = 191;
+    sim_matrix(&m[0], 1, 2, 0.01, 1, &seed);
+    sim_matrix(&m[1], 1, 2, 0.01, 1, &seed);
+    for (int k = 0; k < 4; k++) {
+        double *v = m[k % 2].cells[k / 2].v;
+        v[CELL_MEDIAN] *= k == 1 ? 40 : 1;
+        v[CELL_LO] = 0.1 * v[CELL_MEDIAN];
+        v[CELL_HI] = 9 * v[CELL_MEDIAN];
+    }
+    struct compare_side x = {.matrix = &m[0]}, y = {.matrix = &m[1]};
+    CHECK(compare(&c, &x, &y, &defaults, NULL) == 0 && isnan(c.detectable) && c.n_notes == 1 &&
+              strstr(c.notes[0], "by a factor of ten or more"),
+          "two runs that scatter show nothing: %d notes, %.1f", c.n_notes, c.detectable);
+    comparison_fini(&c);
+    matrix_fini(&m[0]);
+    matrix_fini(&m[1]);
 }
 
 static void test_power(void)
@@ -664,6 +702,7 @@ int main(void)
     test_three_runs();
     test_power();
     test_detectable();
+    test_detectable_ways();
     test_single_values();
     test_refusals();
     test_alignment();

@@ -26,6 +26,7 @@ struct table {
 
 static const struct table latency = {BENCHMARK_LATENCY, "concurrent", 8, 15, 2, 0.01, 0.01, false};
 static const struct table idle = {BENCHMARK_MATRIX, "idle", 8, 8, 1, 0.01, 0.01, false};
+static const struct table atomics = {BENCHMARK_ATOMICS, "time", 8, 6, 8, 0.01, 0.01, false};
 static const struct table pairs = {BENCHMARK_C2C, "cas", 16, 16, 4, 0.01, 0.01, false};
 
 static int make(struct matrix *m, const struct table *t, shape_fn *factor, unsigned long long *seed)
@@ -106,6 +107,12 @@ static double node_from(int i, int j, int rows, int cols)
 {
     (void)rows;
     return i / 2 == 1 && j >= 2 * cols / 3 ? 1.1 : 1;
+}
+
+static double one_thread(int i, int j, int rows, int cols)
+{
+    (void)j, (void)rows, (void)cols;
+    return i == 1 ? 1.1 : 1;
 }
 
 static double small_sizes(int i, int j, int rows, int cols)
@@ -234,6 +241,8 @@ static void test_shapes(void)
         {&latency, one_cell, VERDICT_SLOWER, {"rank 2 at 64M"}},
         {&latency, half, VERDICT_SLOWER, {"ranks of node 2", "ranks of node 3"}},
         {&latency, everything, VERDICT_SLOWER, {NULL}},
+        {&atomics, one_thread, VERDICT_SLOWER, {"1 thread"}},
+        {&atomics, slow_row, VERDICT_SLOWER, {"5 threads"}},
         {&pairs, pair_of_rank, VERDICT_SLOWER, {"rank 5"}},
         {&pairs, node_to_node, VERDICT_SLOWER, {"pairs of nodes 1 and 3"}},
         {&pairs, within_node, VERDICT_SLOWER, {"pairs on node 2"}},
