@@ -215,7 +215,7 @@ static struct run_pair_value sides_value(const struct fleet_rank *r)
 {
     bool enough = r->runs >= RUNS_MIN;
     return (struct run_pair_value){r->value, enough ? r->lo : (double)NAN,
-                                   enough ? r->hi : (double)NAN};
+                                   enough ? r->hi : (double)NAN, r->runs - 1};
 }
 
 static int sides_judge(struct fleet_sides *s, struct err *err)

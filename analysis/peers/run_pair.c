@@ -30,7 +30,7 @@ static int find_metric(const struct summary_layout *l, const char *name)
 
 static struct run_pair_value pair_value_at(const struct run_side *s, int at)
 {
-    return (struct run_pair_value){s->run->values[at], s->run->lo[at], s->run->hi[at]};
+    return (struct run_pair_value){s->run->values[at], s->run->lo[at], s->run->hi[at], 0};
 }
 
 // How far the interval reaches, in logs; NaN: not known.
@@ -57,7 +57,8 @@ static double pair_metric(struct run_pair_metric *m, const struct run_pair_value
     m->hi = 100 * expm1(d + reach);
     if (reach <= 0)
         return d == 0; // it never varied, as a count does
-    return erfc(fabs(d) * PAIR_975 / reach * M_SQRT1_2);
+    double errors = fabs(d) * PAIR_975 / reach, freedom = base->freedom + target->freedom;
+    return freedom > 0 ? dist_t_two_sided(errors, freedom) : erfc(errors * M_SQRT1_2);
 }
 
 static void judge_pair(struct run_pair *p, const double *q)

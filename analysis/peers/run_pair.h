@@ -28,9 +28,10 @@ struct run_pair {
     struct run_pair_metric *list; // in the order of the base; owned
 };
 
-// A value with its 95 % interval, which is NaN where it is not known.
+// A value with its 95 % interval, which is NaN where it is not known. If that is of the scatter of
+// few values, `freedom` are its degrees of freedom; else 0.
 struct run_pair_value {
-    double value, lo, hi;
+    double value, lo, hi, freedom;
 };
 // Judges what `p` lists, by the values of both sides: the one verdict on two runs, or two nodes.
 // ERR_NO_MEMORY.
