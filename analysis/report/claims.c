@@ -80,7 +80,8 @@ static int add_measured(struct node_costs *costs, const struct report_source *s,
                                       .n_matrices = s->n,
                                       .ranks = s->ranks,
                                       .n_ranks = s->n_ranks,
-                                      .found_bytes = s->found_bytes};
+                                      .found_bytes = s->found_bytes,
+                                      .size_bytes = s->size_bytes};
     return node_costs_add(costs, &run, &tally, err);
 }
 

@@ -19,5 +19,6 @@ struct report_source { // a run; all borrowed, and only while report_new works
     const struct fingerprint *machine; // facts at the time of the run; NULL: not known
     uint64_t base_page;                // of the kernel, in bytes; 0: by these facts
     int64_t found_bytes;               // cache beyond those of the topology; 0: none was found
+    int64_t size_bytes;                // that were requested; 0: auto, or not known
     enum stores stores;                // of bandwidth's copy, scale, add and triad
 };

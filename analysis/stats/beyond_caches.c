@@ -31,6 +31,14 @@ static int by_plateau(const struct matrix *m, bool *beyond, struct err *err)
     return 0;
 }
 
+bool size_beyond_caches(int64_t bytes, const struct topology *t, int64_t found_bytes)
+{
+    int64_t llc = t ? topology_llc_bytes(t) : 0;
+    if (llc <= 0)
+        return bytes >= beyond_bytes_min;
+    return bytes >= CACHES_BEYOND * (found_bytes > llc ? found_bytes : llc);
+}
+
 // The fewest ranks of `rows` that a node has.
 static int on_one_node(const struct places *p, const struct axis *rows)
 {

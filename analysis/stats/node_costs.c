@@ -234,10 +234,16 @@ static enum node_cost_kind kind_of_matrix(const struct node_cost_run *run, const
 
 static int pool_matrix(struct pooling *p, enum node_cost_kind kind, struct err *err)
 {
+    const struct node_cost_run *run = p->run;
     for (int r = 0; r < p->m->row.n; r++)
         look_at_row(p, r);
-    return strcmp(p->m->col.name, "working_set") == 0 ? pool_working_sets(p, kind, err)
-                                                      : pool_all(p, kind, 0, err);
+    if (strcmp(p->m->col.name, "working_set") == 0)
+        return pool_working_sets(p, kind, err);
+    if (!run->size_bytes ||
+        size_beyond_caches(run->size_bytes, p->costs->topology, run->found_bytes))
+        return pool_all(p, kind, 0, err);
+    p->tally->cached += p->m->row.n;
+    return 0;
 }
 
 static int make_room(struct pooling *p, struct err *err)

@@ -46,6 +46,7 @@ struct node_cost_run { // borrowed
     const struct rank_info *ranks; // NULL: not known
     int n_ranks;
     int64_t found_bytes; // cache beyond those of the topology; 0: none was found
+    int64_t size_bytes;  // that were requested; 0: chosen beyond the caches, or not known
 };
 
 // What became of the cells that have a value.

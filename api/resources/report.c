@@ -15,6 +15,7 @@
 #include "base/jsonw.h"
 #include "core/results/baseline_check.h"
 #include "model/plan.h"
+#include "model/spec_values.h"
 
 static int source_of(const struct request *q, struct run_side *s, struct report_source *out,
                      struct err *err)
@@ -22,16 +23,18 @@ static int source_of(const struct request *q, struct run_side *s, struct report_
     const struct topology *topology;
     if (run_topology(api_of(q), &s->stored.run, &topology, err) < 0)
         return -1;
-    *out = (struct report_source){.benchmark = (enum benchmark_id)s->stored.run.spec.benchmark,
-                                  .matrices = s->stored.list,
-                                  .n = s->stored.n,
-                                  .ranks = s->stored.ranks,
-                                  .n_ranks = s->stored.n_ranks,
-                                  .topology = topology,
-                                  .conditions = s->conditions,
-                                  .machine = s->then.fingerprint,
-                                  .found_bytes = plan_read_found(s->stored.run.plan_json),
-                                  .stores = (enum stores)s->stored.run.spec.stores};
+    *out =
+        (struct report_source){.benchmark = (enum benchmark_id)s->stored.run.spec.benchmark,
+                               .matrices = s->stored.list,
+                               .n = s->stored.n,
+                               .ranks = s->stored.ranks,
+                               .n_ranks = s->stored.n_ranks,
+                               .topology = topology,
+                               .conditions = s->conditions,
+                               .machine = s->then.fingerprint,
+                               .found_bytes = plan_read_found(s->stored.run.plan_json),
+                               .size_bytes = (int64_t)spec_bytes_per_rank(&s->stored.run.spec, 0),
+                               .stores = (enum stores)s->stored.run.spec.stores};
     return 0;
 }
 

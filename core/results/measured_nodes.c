@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "core/results/stored_run.h"
 #include "model/plan.h"
+#include "model/spec_values.h"
 
 // In the order in which their quantities are taken.
 static const enum benchmark_id of_nodes[] = {BENCHMARK_MATRIX, BENCHMARK_LATENCY,
@@ -92,8 +93,9 @@ static int check_tally(const struct node_cost_tally *t, const struct run *run, s
                        run->id, benchmarks[run->spec.benchmark].name);
     if (t->cached)
         return err_set(err, ERR_CONFLICT, "measured",
-                       "the largest working set of run %" PRId64 " may be in a cache, so its "
-                       "latency is not that of memory",
+                       "the largest working set of run %" PRId64
+                       " may be in a cache, so its values "
+                       "are not those of memory",
                        run->id);
     return err_set(err, ERR_CONFLICT, "measured",
                    "no cell of run %" PRId64 " counts: %d disturbed, %d not verified, %d of other "
@@ -108,7 +110,9 @@ static int add_stored(struct measured_nodes *n, struct stored_run *stored, struc
                                        .n_matrices = stored->n,
                                        .ranks = stored->ranks,
                                        .n_ranks = stored->n_ranks,
-                                       .found_bytes = plan_read_found(stored->run.plan_json)};
+                                       .found_bytes = plan_read_found(stored->run.plan_json),
+                                       .size_bytes =
+                                           (int64_t)spec_bytes_per_rank(&stored->run.spec, 0)};
     struct measured_run *r = &n->runs[n->n_runs];
     bool had[NODE_COST_KINDS];
     for (int k = 0; k < NODE_COST_KINDS; k++)

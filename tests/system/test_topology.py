@@ -170,6 +170,9 @@ def test_runs_that_cannot_be_placed_on_the_machine(eight):
     pairs["run"]["spec"]["definition"] = "cas"
     no_nodes = node_runs.imported(eight, pairs)
     assert "(c2c) has no values between nodes" in refused(eight, no_nodes, 409)
+    for small in (node_runs.matrix_run(eight), node_runs.bandwidth_run(eight)):
+        small["run"]["spec"]["size"] = "64K"
+        assert "may be in a cache" in refused(eight, node_runs.imported(eight, small, measured="2026-11-18T10:00:00.000Z"), 409)
     good = node_runs.imported(eight, run)
     assert "adds nothing" in refused(eight, f"{good},{good}", 409)
     assert "there is no run 999" in refused(eight, 999, 404)

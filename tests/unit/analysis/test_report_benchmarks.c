@@ -135,15 +135,17 @@ static void set_claims(int n)
 }
 
 // The latency of a cache is not compared with a claim of memory.
-static void check_cached(const struct matrix *m, int64_t found_bytes)
+static void check_cached(enum benchmark_id benchmark, const struct matrix *m, int64_t found_bytes,
+                         int64_t size_bytes)
 {
-    const struct report_source cached = {.benchmark = BENCHMARK_LATENCY,
+    const struct report_source cached = {.benchmark = benchmark,
                                          .matrices = m,
                                          .n = 1,
                                          .ranks = ranks,
                                          .n_ranks = 4,
                                          .topology = &machine,
-                                         .found_bytes = found_bytes};
+                                         .found_bytes = found_bytes,
+                                         .size_bytes = size_bytes};
     CLEANUP_BUF struct buf text = BUF_INIT;
     struct report *r = report_new(&cached, NULL, NULL);
     if (r)
@@ -167,6 +169,7 @@ static void test_claims(void)
     check_report(BENCHMARK_MATRIX, m, 1, any, none);
     set_claims(3);
     check_report(BENCHMARK_MATRIX, m, 1, says, NULL);
+    check_cached(BENCHMARK_MATRIX, &m[0], 0, 1 << 16);
     ranks[1].mem_share = 0.5; // the other rank of the node is enough
     check_report(BENCHMARK_MATRIX, m, 1, says, NULL);
     ranks[0].mem_share = 0.5;
@@ -192,9 +195,10 @@ static void test_claims(void)
     for (int i = 0; i < 4; i++)
         put(&m[0], i, 0, 120);
     check_report(BENCHMARK_LATENCY, m, 1, busy, NULL);
-    check_cached(&m[0], (int64_t)1 << 30); // two ranks a node have 2 GiB together
-    m[0].col.values[0] = 1 << 20;          // in the caches that the kernel lists
-    check_cached(&m[0], 0);
+    check_cached(BENCHMARK_LATENCY, &m[0], (int64_t)1 << 30,
+                 0);              // two ranks a node have 2 GiB together
+    m[0].col.values[0] = 1 << 20; // in the caches that the kernel lists
+    check_cached(BENCHMARK_LATENCY, &m[0], 0, 0);
     matrix_fini(&m[0]);
     set_claims(0);
 }
