@@ -121,7 +121,9 @@ static const struct comm_ops *load_mpi(struct err *err)
     const struct comm_ops *ops = module ? dlsym(module, "comm_mpi") : NULL;
     if (!ops)
         err_set(err, ERR_UNAVAILABLE, "launcher",
-                "started by an MPI launcher, but its module cannot be used: %.160s", dlerror());
+                "started by an MPI launcher (%s is set), so install what is missing, or use --np=N "
+                "without the launcher: %.150s",
+                launchers[launcher_of_mpi()].rank, dlerror());
     return ops;
 }
 

@@ -340,6 +340,11 @@ def by_another_launcher(bench):
                           env={"PATH": os.environ["PATH"], "PMIX_RANK": "0"})
     check(done.returncode == 2 and "(PMIX_RANK is set)" in done.stderr and "env -u PMIX_RANK" in done.stderr,
           "the refusal names the variable", done.returncode, done.stderr)
+    os.remove(os.path.join(folder, "numa_bench_mpi.so"))
+    done = subprocess.run([bench, "--size=64K"], capture_output=True, text=True, timeout=200,
+                          env={"PATH": os.environ["PATH"], "PMI_RANK": "0", "PMI_SIZE": "1"})
+    check(done.returncode == 1 and "(PMI_RANK is set)" in done.stderr and "numa_bench_mpi.so" in done.stderr and
+          "use --np=N" in done.stderr, "a module that is not there is named, with what to do", done.returncode, done.stderr)
     shutil.rmtree(folder)
 
 
