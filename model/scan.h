@@ -3,7 +3,7 @@
 // peers' median, in time: above 100 is slower. `n` is the number of repetitions (0: it has no
 // peers, nothing was judged), `sd` what the peers differ by. A unit is odd if and only if `lo` is
 // above 100: of all others, the interval contains it. `converged` is 0 where a unit deviated, and
-// there was no time to confirm it: whether it is odd is not known.
+// too few visits confirmed it: whether it is odd is not known.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

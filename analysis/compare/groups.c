@@ -72,20 +72,28 @@ void difference_set(struct difference *d, double log_ratio, double error, double
     d->p = d->known ? dist_t_two_sided(log_ratio / error, df) : NAN;
 }
 
+// Of so many per cent more, or of so many less where more is better.
+static double log_of_worse(double percent, bool more_is_better)
+{
+    static const double less_most = 99;
+    return more_is_better ? -log1p(-fmin(percent, less_most) / 100) : log1p(percent / 100);
+}
+
 // A shift must be seen at this level, alone among the groups, beyond what is called the same, and
 // be worth the name. Its estimate is lower than the shift by a chance error in half of the cases,
 // by `often` in 20 of 100.
 double difference_detectable(const struct difference *d, bool more_is_better, int groups,
                              const struct compare_options *o)
 {
-    static const double shift_most = 10, step_most = 99; // step: per cent below zero
+    static const double shift_most = 10;
     double step = fmax(o->threshold_percent / 2, o->noise_percent);
     if (!d->known || !(d->df >= 1))
         return NAN;
     double often = dist_t_quantile(0.8, d->df) * d->error;
     double seen = dist_t_quantile(1 - o->level / groups / 2, d->df) * d->error;
-    double named = more_is_better ? -log1p(-fmin(step, step_most) / 100) : log1p(step / 100);
-    double apart = log1p(0.009 * o->threshold_percent) - dist_t_975(d->df) * d->error;
+    double named = log_of_worse(step, more_is_better);
+    double apart =
+        log_of_worse(0.9 * o->threshold_percent, more_is_better) - dist_t_975(d->df) * d->error;
     double shift = fmax(fmax(seen, named), apart) + often;
     if (!(shift < log(shift_most)))
         return INFINITY;

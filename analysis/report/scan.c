@@ -204,7 +204,7 @@ static void report_unconfirmed(struct report_out *o, const struct scan_findings 
         return;
     jsonw_i64(report_finding(o, "unconfirmed"), "deviations", f->unconfirmed);
     report_say(o,
-               "%d of %d comparisons deviated, and there was no time to confirm %s: raise the "
+               "%d of %d comparisons deviated, and too few repetitions confirmed %s: raise the "
                "budget, or visits.",
                f->unconfirmed, f->units, f->unconfirmed == 1 ? "it" : "them");
 }

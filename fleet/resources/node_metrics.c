@@ -101,9 +101,12 @@ static void write_node_metric(struct jsonw *w, const struct fleet *f, const stru
 static int refuse_unjudged_node(const struct request *q, struct err *err)
 {
     CLEANUP_NODESET struct nodeset one = {0};
-    if (nodeset_add(&one, q->name, err) == 0 && where_is_stored(q, &one, "", err) == 0)
-        return err_set(err, ERR_NOT_FOUND, "",
-                       "no run of node %s can be judged: none succeeded and has metrics", q->name);
+    if (nodeset_add(&one, q->name, err) == 0)
+        return where_is_stored(q, &one, "", err) < 0
+                   ? -1
+                   : err_set(err, ERR_NOT_FOUND, "",
+                             "no run of node %s can be judged: none succeeded and has metrics",
+                             q->name);
     err->code = ERR_NOT_FOUND; // no node can have this name, which is a part of the path
     *err->member = '\0';
     return -1;

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/exposition.h"
 #include "base/str.h"
+#include "fleet/services/services.h"
 #include "fleet/services/stored_fleet.h"
 
 // ---- Made by the process that reads -------------------------------------------------------------
@@ -257,7 +258,8 @@ int class_metrics_make(const struct request *q, int64_t now_ms, struct buf *out,
     struct exposition e = exposition_to(out, false);
     o.now_ms = now_ms;
     const struct fleet_window w = {.newest = o.runs_max};
-    CLEANUP_FLEET struct fleet *f = stored_fleet_read(q, &o, &w, err);
+    // Of all nodes, whatever the request names: it is kept for others too.
+    CLEANUP_FLEET struct fleet *f = stored_fleet_of(fleet_of(q)->store, &o, &w, err);
     if (!f || expose_classes(&e, f, err) < 0 || expose_verdict(&e, f, err) < 0)
         return -1;
     buf_char(out, '\0');
@@ -283,6 +285,7 @@ static struct {
     struct class_entry *list; // by name of the node; owned
     size_t nodes;
     int64_t version, made_ms; // monotonic; 0: nothing was made
+    bool missed;              // the last time nothing could be made
 } kept;
 
 static const char *image_next(const char *text)
@@ -324,19 +327,24 @@ int class_metrics_keep(const void *image, size_t n, int64_t version, struct err 
     kept.nodes = nodes;
     kept.version = version;
     kept.made_ms = clock_mono_ms();
+    kept.missed = false;
     return 0;
 }
 
 void class_metrics_missed(void)
 {
     kept.made_ms = clock_mono_ms();
+    kept.missed = true;
 }
 
 bool class_metrics_fresh(int64_t version, int age_s)
 {
     int64_t age_ms = clock_mono_ms() - kept.made_ms;
-    return kept.made_ms && (age_ms < (int64_t)age_s * 1000 ||
-                            (kept.version == version && age_ms < CLASS_METRICS_OLD_MS));
+    if (kept.missed && age_s > CLASS_METRICS_AGE_S)
+        age_s = CLASS_METRICS_AGE_S;
+    return kept.made_ms &&
+           (age_ms < (int64_t)age_s * 1000 ||
+            (!kept.missed && kept.version == version && age_ms < CLASS_METRICS_OLD_MS));
 }
 
 const char *class_metrics_text(void)

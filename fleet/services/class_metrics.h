@@ -27,7 +27,7 @@ int class_metrics_make(const struct request *q, int64_t now_ms, struct buf *out,
 
 // In the collector. `version` of the data it was made of. ERR_INTERNAL: no image.
 int class_metrics_keep(const void *image, size_t n, int64_t version, struct err *err);
-// Nothing can be made now: what is kept counts as made.
+// Nothing can be made now: what is kept counts as made, for CLASS_METRICS_AGE_S at most.
 void class_metrics_missed(void);
 // They are younger than age_s, or nothing was stored since and they are younger than an hour: also
 // without a new run there are fewer that are new.

@@ -334,6 +334,7 @@ def test_a_restart_continues_where_it_was(collect):
     newest = {r["node"]: r["newest"] for r in c.get("/v1/fleet/nodes?limit=100")["nodes"]}
     c.stop()
     c.start()
+    assert [n["node"] for n in c.get("/v1/fleet/nodes?where=node03")["nodes"]] == ["node03"]
     one = c.node("node07")
     [class_of] = [k["class"] for k in c.get("/v1/fleet/classes")["classes"]]
     assert one["class"] == class_of and one["newest"] == newest["node07"], "the history says so: no request for classes was before"

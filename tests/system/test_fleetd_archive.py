@@ -291,10 +291,14 @@ def test_a_run_that_was_wanted_before_its_node_was_renamed_comes(collect):  # no
         name()
         until(lambda: c.node("before")["state"] == "gone")
         Renamed.names.append("now")
-        with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db", timeout=PATIENCE)) as db, db:
-            db.execute("UPDATE archive SET due_ms = 0 WHERE state = 0")  # instead of waiting a minute
+
+        def came():
+            """The process that stores may still try the old name, and would wait for minutes then."""
+            with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db", timeout=PATIENCE)) as db, db:
+                db.execute("UPDATE archive SET due_ms = 0 WHERE state = 0")  # instead of waiting a minute
+            return c.rows(state) == [("before", 1, 1)]
         name("now")
-        until(lambda: c.rows(state) == [("before", 1, 1)])
+        until(came)
         assert json.loads(archived(c, "before", 1)) == {"format": "numaprobe-run", "run": {"seq": 1}}
     finally:
         server.shutdown()

@@ -593,8 +593,8 @@ static void test_scan(void)
     static const char *const named[] = {"measured", NULL};
     check_report(BENCHMARK_SCAN, m, 3, nothing, named);
     node->v[CELL_CONVERGED] = 0;
-    static const char *const doubtful[] = {"1 of 22 comparisons deviated, and there was no time to "
-                                           "confirm it: raise the budget, or visits.",
+    static const char *const doubtful[] = {"1 of 22 comparisons deviated, and too few repetitions "
+                                           "confirmed it: raise the budget, or visits.",
                                            NULL};
     check_report(BENCHMARK_SCAN, m, 3, doubtful, missing);
     for (int i = 0; i < 3; i++)
