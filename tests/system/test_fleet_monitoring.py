@@ -79,6 +79,7 @@ def test_the_number_of_series_does_not_depend_on_the_number_of_nodes(collect, sm
     more.wait_known(240)
 
     def series(c):
+        until(lambda: c.status()["store_bytes"])  # it was judged: what the store holds is known
         return {(n, l) for n, l, _ in parse(scrape(c)[0], "")[1] if n.startswith("numaprobe_fleet") and "deviation" not in n}
     assert series(more) == series(small)
 
