@@ -43,7 +43,6 @@ struct judging_work {
     int n;
     struct buf unseen, sights, text, evidence;
     struct buf parts[JUDGED_BODY]; // what it says beside the judgement
-    struct judged_store holds;
     int n_unseen, n_seen;
     int64_t now_ms;
 };
@@ -232,10 +231,11 @@ static int write_whole(const void *data, size_t n)
 static int write_judgement(struct judging_work *w, bool stands_by, struct err *err)
 {
     CLEANUP_BUF struct buf head = BUF_INIT;
-    struct judged_head first = {.store = w->holds};
+    struct judged_head first = {0};
     const struct buf *body[] = {&head, &w->unseen, &w->sights};
     size_t drain = 0;
-    if ((stands_by && fleet_store_counts(w->store, &first.judged, err) < 0) ||
+    if (fleet_store_size(w->store, &first.store, err) < 0 ||
+        (stands_by && fleet_store_counts(w->store, &first.judged, err) < 0) ||
         coverage_write(w->fleet, w->nodes, w->n, !stands_by, &w->parts[JUDGED_COVERAGE], err) < 0)
         return -1;
     judged_begin(&head, w->n_unseen, w->n_seen, w->now_ms);
@@ -314,15 +314,6 @@ static int map_nodes(struct judging_work *w, struct err *err)
     return 0;
 }
 
-static int judge_store(struct judging_work *w, struct err *err)
-{
-    struct fleet_store_size z;
-    if (fleet_store_size(w->store, &z, err) < 0)
-        return -1;
-    w->holds = (struct judged_store){z.bytes, z.runs};
-    return 0;
-}
-
 static int judging_run(struct judging_work *w, const char *where, int flags, struct err *err)
 {
     struct fleet_options o = FLEET_DEFAULTS;
@@ -331,7 +322,7 @@ static int judging_run(struct judging_work *w, const char *where, int flags, str
     const struct fleet_window window = {.newest = o.runs_max};
     w->fleet = w->store ? stored_fleet_of(w->store, &o, &window, err) : NULL;
     return !w->fleet || map_nodes(w, err) < 0 || judge_measured(w, flags, err) < 0 ||
-                   judge_responded(w, err) < 0 || judge_store(w, err) < 0
+                   judge_responded(w, err) < 0
                ? -1
                : write_judgement(w, flags & JUDGING_STANDS_BY, err);
 }

@@ -16,7 +16,6 @@ enum {
     JUDGED_BYTES_MAX = 64 << 20, // of a judgement
     JUDGED_SUMMARY_MAX = 1 << 16,
     JUDGED_DRAIN_MAX = 8 << 20, // of what it says about drains, together
-    JUDGED_WHY = 160,           // as long as POLLER_WHY: a reason is not cut
 };
 // What the process that judges is given as its third word: the sum of these.
 enum {
@@ -27,7 +26,7 @@ enum {
 
 // A node as the collector sees it now.
 struct judged_node {
-    char name[64], other[64], version[32], why[JUDGED_WHY];
+    char name[64], other[64], version[32], why[POLLER_WHY];
     char slurm_reason[NAMED_WORD_MAX + 1];
     bool in_slurm;
     enum node_state state;
@@ -45,12 +44,9 @@ enum judged_part {
     JUDGED_BODY,        // the judgement
     JUDGED_PARTS
 };
-struct judged_store { // what it holds
-    int64_t bytes, runs;
-};
 struct judged_head {
     uint32_t bytes[JUDGED_PARTS];
-    struct judged_store store;
+    struct fleet_store_size store;
     char problem[200];         // "": it was made
     struct fleet_tally judged; // JUDGING_STANDS_BY: of the findings that are stored
 };

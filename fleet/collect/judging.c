@@ -58,7 +58,7 @@ struct judging {
     const struct naming *naming;
     struct draining *draining;                       // NULL: no node is drained
     struct buf said[JUDGED_BODY], next[JUDGED_BODY]; // parts of the judgement, and of the next one
-    struct judged_store holds;                       // bytes 0: not known yet
+    struct fleet_store_size holds;                   // bytes 0: not known yet
     char problem[INGEST_TEXT];
     struct fleet_tally judged;
     bool counted;
@@ -164,13 +164,6 @@ static void on_judgement(void *ctx, uint32_t events)
         judging_failed(j, "a judgement is too large");
 }
 
-static bool judging_stands_by(const struct judging *j)
-{
-    struct poller_totals t;
-    poller_totals(j->poller, &t);
-    return t.store_state == STORE_STANDBY;
-}
-
 // A drain of ours that Slurm was not requested for since would not count for the limits.
 static int judging_flags(const struct judging *j)
 {
@@ -178,7 +171,7 @@ static int judging_flags(const struct judging *j)
     bool apply = j->draining && slurm &&
                  draining_last_ms(j->draining) < slurm->read_mono_ms - NAMING_LIMIT_MS;
     return (naming_slurm_known(j->naming) ? JUDGING_SLURM_KNOWN : 0) | (apply ? JUDGING_APPLY : 0) |
-           (judging_stands_by(j) ? JUDGING_STANDS_BY : 0);
+           (poller_stands_by(j->poller) ? JUDGING_STANDS_BY : 0);
 }
 
 static void copy_node(const struct polled *p, struct judged_node *out)
@@ -274,7 +267,7 @@ static bool judging_due(const struct judging *j)
 {
     struct poller_totals t;
     poller_totals(j->poller, &t);
-    if (t.store_state == STORE_STANDBY)
+    if (poller_stands_by(j->poller))
         return !j->ended_ms || !j->stood_by ||
                clock_mono_ms() - j->started_ms >= JUDGING_STANDBY_S * 1000;
     if (t.store_state != STORE_READY)
@@ -289,7 +282,7 @@ static int judging_begin(struct judging *j, struct err *err)
     struct poller_totals t;
     poller_totals(j->poller, &t);
     j->started_ms = clock_mono_ms();
-    j->stood_by = t.store_state == STORE_STANDBY;
+    j->stood_by = poller_stands_by(j->poller);
     j->pending = false;
     j->stored = t.stored + t.documents;
     j->states = j->walk.states;

@@ -29,10 +29,10 @@ struct judging_summary {
     // there is none yet. Borrowed until the next one.
     const struct buf *coverage, *drain; // a JSON object each
     const struct buf *drain_lines;
-    struct judged_store store; // when it was judged last; bytes 0: not known yet
-    int64_t judged_ms;         // UTC: the last one that was stored; 0: none yet
-    const char *problem;       // why the last one failed; "": it did not
-    const char *drain_problem; // why nodes could not be drained the last time; "": they were
+    struct fleet_store_size store; // when it was judged last; bytes 0: not known yet
+    int64_t judged_ms;             // UTC: the last one that was stored; 0: none yet
+    const char *problem;           // why the last one failed; "": it did not
+    const char *drain_problem;     // why nodes could not be drained the last time; "": they were
 };
 struct judging_summary judging_summary(const struct judging *j);
 

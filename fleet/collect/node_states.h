@@ -4,6 +4,8 @@
 #pragma once
 #include <stdint.h>
 
+enum { POLLER_WHY = 160 }; // bytes of the reason for which a node does not respond, with its NUL
+
 enum node_state {
     NODE_NEW,    // named by a source, nothing received yet
     NODE_UP,     // its last response came as it should

@@ -6,7 +6,7 @@
 #include "fleet/collect/node_states.h"
 #include "fleet/collect/store_states.h"
 
-enum { POLLER_WHY = 160, POLLED_BASE = 300 };
+enum { POLLED_BASE = 300 };
 
 // What became of a page, or of facts, that a node sent itself.
 struct pushed {

@@ -297,10 +297,15 @@ void poller_totals(const struct poller *p, struct poller_totals *out)
     *out = p->totals;
 }
 
+bool poller_stands_by(const struct poller *p)
+{
+    return p->totals.store_state == STORE_STANDBY;
+}
+
 int64_t poller_changes(struct poller *p, int64_t now_ms)
 {
     // What another collector stores is not reported here.
-    if (p->totals.store_state == STORE_STANDBY && now_ms >= p->standby_change_ms) {
+    if (poller_stands_by(p) && now_ms >= p->standby_change_ms) {
         p->totals.kept++;
         p->standby_change_ms = now_ms + STANDBY_EVERY_MS;
     }

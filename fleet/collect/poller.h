@@ -33,6 +33,8 @@ const struct polled *poller_find(const struct poller *p, const char *name); // N
 // NULL: there are fewer.
 const struct polled *poller_collector_at(const struct poller *p, int i);
 void poller_totals(const struct poller *p, struct poller_totals *out);
+// Another collector writes: this one contacts no node.
+bool poller_stands_by(const struct poller *p);
 // Another number after each change of what is stored. Facts of machines arrive one by one after a
 // first sweep, and each would make every kept response old. So after the first few they count once
 // a second.

@@ -11,9 +11,7 @@
 
 static int refuse_unjudged(const struct fleet_services *s, struct err *err)
 {
-    struct poller_totals t;
-    poller_totals(s->poller, &t);
-    return t.store_state == STORE_STANDBY
+    return poller_stands_by(s->poller)
                ? err_set(err, ERR_UNAVAILABLE, "store",
                          "this collector is standby and suggests nothing: request the one that "
                          "writes")

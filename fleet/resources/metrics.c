@@ -70,7 +70,7 @@ static int ages_of(const struct poller *p, bool push, int64_t *ages)
     int n, known = 0;
     int64_t now_ms = clock_wall_ms();
     struct polled *const *nodes = poller_nodes(p, &n);
-    if (polling_stands_by(p))
+    if (poller_stands_by(p))
         return 0;
     for (int i = 0; i < n; i++)
         if (polling_awaits(nodes[i]) && nodes[i]->pushes == push && nodes[i]->seen_ms)
@@ -152,18 +152,21 @@ static void write_collecting(const struct fleet_services *s, struct exposition *
     exposition_labelled(e, "part", "sources", !*naming_problem(s->naming));
 }
 
+static void write_store_size(const struct judging *j, struct exposition *e)
+{
+    const struct fleet_store_size z = judging_summary(j).store;
+    if (!z.bytes)
+        return;
+    exposition_single(e, "numaprobe_fleet_store_bytes", "gauge",
+                      "What the store takes, when the fleet was judged last", (double)z.bytes);
+    exposition_single(e, "numaprobe_fleet_store_runs", "gauge",
+                      "Runs in the store, when the fleet was judged last", (double)z.runs);
+}
+
 static void write_kept_counts(const struct judging *j, struct exposition *e)
 {
     const struct judging_summary s = judging_summary(j);
     const struct kept_counts *c = &s.judged.counts;
-    if (s.store.bytes) {
-        exposition_single(e, "numaprobe_fleet_store_bytes", "gauge",
-                          "What the store takes, when the fleet was judged last",
-                          (double)s.store.bytes);
-        exposition_single(e, "numaprobe_fleet_store_runs", "gauge",
-                          "Runs in the store, when the fleet was judged last",
-                          (double)s.store.runs);
-    }
     if (!s.counted)
         return;
     exposition_begin(e, "numaprobe_fleet_kept_findings", "gauge",
@@ -204,6 +207,7 @@ int fleetd_metrics(struct request *q, struct reply *r, struct err *err)
     if (write_ages(s, &e, err) < 0)
         return -1;
     write_collecting(s, &e);
+    write_store_size(s->judging, &e);
     write_kept_counts(s->judging, &e);
     buf_str(&body, class_metrics_text());
     write_collector(&e);

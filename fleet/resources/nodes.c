@@ -13,7 +13,6 @@
 #include "fleet/services/class_metrics.h"
 #include "fleet/services/known_nodes.h"
 #include "fleet/services/name_runs.h"
-#include "fleet/services/polling.h"
 #include "fleet/services/services.h"
 #include "fleet/services/stored_fleet.h"
 
@@ -69,7 +68,7 @@ static const char *problem_of(const struct polled *n, const struct fleet_service
 {
     if (*n->why || n->state != NODE_NEW)
         return n->why;
-    return polling_stands_by(s->poller)
+    return poller_stands_by(s->poller)
                ? "this collector is standby and contacts no node: request the one that writes"
                : "";
 }
@@ -225,7 +224,7 @@ int fleetd_node_list(struct request *q, struct reply *r, struct err *err)
     }
     jsonw_end(&w);
     jsonw_text(&w, "cursor", more ? last : NULL);
-    jsonw_bool(&w, "standby", polling_stands_by(fleet_of(q)->poller));
+    jsonw_bool(&w, "standby", poller_stands_by(fleet_of(q)->poller));
     jsonw_end(&w);
     nodeset_free(&f.where);
     return rc < 0 ? -1 : reply_json(r, 200, &body, err);

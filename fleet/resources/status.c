@@ -156,15 +156,15 @@ static void write_collectors(const struct poller *p, struct jsonw *w)
 }
 
 // What the store holds is counted with each judgement.
-static void write_holds(const struct judging_summary *s, struct jsonw *w)
+static void write_holds(const struct fleet_store_size *z, struct jsonw *w)
 {
-    const int64_t held[] = {s->store.runs, s->store.bytes};
-    static const char *const names[] = {"store_runs", "store_bytes"};
-    for (size_t i = 0; i < COUNT_OF(held); i++)
-        if (s->store.bytes)
-            jsonw_i64(w, names[i], held[i]);
-        else
-            jsonw_null(w, names[i]);
+    if (!z->bytes) {
+        jsonw_null(w, "store_runs");
+        jsonw_null(w, "store_bytes");
+        return;
+    }
+    jsonw_i64(w, "store_runs", z->runs);
+    jsonw_i64(w, "store_bytes", z->bytes);
 }
 
 static void write_kept(const struct judging_summary *s, struct jsonw *w)
@@ -218,7 +218,7 @@ int fleetd_status(struct request *q, struct reply *r, struct err *err)
     jsonw_time(&w, "store_since", t.store_since_ms);
     jsonw_text(&w, "store_problem", t.store);
     const struct judging_summary judged = judging_summary(s->judging);
-    write_holds(&judged, &w);
+    write_holds(&judged.store, &w);
     jsonw_i64(&w, "requests", t.requests);
     jsonw_i64(&w, "failed", t.failed);
     jsonw_i64(&w, "runs_stored", t.stored);

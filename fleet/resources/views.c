@@ -236,34 +236,22 @@ static int compare_nodes(struct request *q, struct reply *r, struct err *err)
     return reply_json(r, 200, &body, err);
 }
 
-// The parameters that mean nothing where metrics are not chosen.
-static int refuse_of_groups(const struct request *q, const char *const *names, size_t n,
-                            const char *what, struct err *err)
-{
-    for (size_t i = 0; i < n; i++)
-        if (request_query(q, names[i]))
-            return err_set(err, ERR_INVALID, names[i],
-                           "does not count for %s: their metrics are compared", what);
-    return 0;
-}
-
 int fleetd_compare(struct request *q, struct reply *r, struct err *err)
 {
-    const char *by = request_query(q, "by");
+    // The last one names the nodes that are side by side.
     static const char *const of_groups[] = {"metric", "class", "where"};
+    const char *by = request_query(q, "by");
     bool runs = request_query(q, "base") || request_query(q, "target");
     bool nodes = !runs && !by && request_query(q, "where");
-    if (runs ? by != NULL : !by && !nodes)
+    if (runs + nodes + (by != NULL) != 1)
         return err_set(err, ERR_INVALID, "by",
                        "give one of them: a fact (by), base and target, or nodes (where)");
-    if (runs)
-        return refuse_of_groups(q, of_groups, COUNT_OF(of_groups), "two runs", err) < 0
-                   ? -1
-                   : compare_runs(q, r, err);
-    if (nodes)
-        return refuse_of_groups(q, of_groups, COUNT_OF(of_groups) - 1, "nodes side by side", err) <
-                       0
-                   ? -1
-                   : compare_nodes(q, r, err);
-    return compare_by_fact(q, by, r, err);
+    if (by)
+        return compare_by_fact(q, by, r, err);
+    for (size_t i = 0; i < COUNT_OF(of_groups) - nodes; i++)
+        if (request_query(q, of_groups[i]))
+            return err_set(err, ERR_INVALID, of_groups[i],
+                           "does not count for %s: their metrics are compared",
+                           runs ? "two runs" : "nodes side by side");
+    return runs ? compare_runs(q, r, err) : compare_nodes(q, r, err);
 }

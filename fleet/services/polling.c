@@ -20,13 +20,6 @@ bool polling_awaits(const struct polled *n)
     return n->state != NODE_GONE && !node_asleep(n) && !*n->behind;
 }
 
-bool polling_stands_by(const struct poller *p)
-{
-    struct poller_totals t;
-    poller_totals(p, &t);
-    return t.store_state == STORE_STANDBY;
-}
-
 static int64_t longer_wait(const struct polled *n, int64_t mono_ms, int64_t lag_ms)
 {
     return n->busy || mono_ms - n->due_ms < lag_ms ? lag_ms : mono_ms - n->due_ms;
@@ -38,7 +31,7 @@ int64_t polling_lag_ms(const struct poller *p)
     int64_t lag_ms = 0, mono_ms = clock_mono_ms();
     struct polled *const *nodes = poller_nodes(p, &n);
     const struct polled *collector;
-    if (polling_stands_by(p))
+    if (poller_stands_by(p))
         return 0;
     for (int i = 0; i < n; i++)
         if (polling_awaits(nodes[i]))

@@ -9,8 +9,6 @@ struct polling_counts {
 void polling_count(const struct poller *p, struct polling_counts *out);
 // Something is to come from the node itself: it is named, powered on, and not behind a collector.
 bool polling_awaits(const struct polled *n);
-// On standby: it contacts no node, and another collector does.
-bool polling_stands_by(const struct poller *p);
 // ms. For how long the node or the collector that waits longest is due; 0: none is. What comes
 // through another collector is never due.
 int64_t polling_lag_ms(const struct poller *p);
