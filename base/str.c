@@ -70,6 +70,11 @@ bool str_to_double(const char *s, double *out)
     return true;
 }
 
+const char *str_plural_of(const char *ids)
+{
+    return strpbrk(ids, ",-") ? "s" : "";
+}
+
 const char *str_plural(int64_t n)
 {
     return n == 1 ? "" : "s";

@@ -14,7 +14,8 @@ bool str_to_hex(const char *s, uint64_t *out); // "0x7f00" or "7f00"
 // Decimal and finite, '.' whatever the locale.
 bool str_to_double(const char *s, double *out);
 bool str_starts(const char *s, const char *prefix);
-const char *str_plural(int64_t n);  // "" for 1, else "s": "%d node%s"
+const char *str_plural(int64_t n);          // "" for 1, else "s": "%d node%s"
+const char *str_plural_of(const char *ids); // of a list such as "0-2,5": "node%s %s"
 bool str_is_address(const char *s); // IPv4 or IPv6, without a port, brackets or a network card
 // The next word of "a, b" and its *n bytes; *list moves behind it. Words are without the blanks
 // around them, and those without a byte are skipped. NULL: there is no more.

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "model/scan.h"
 
 enum {
     VALUE_WIDTH = 6,     // "171.25", "16384M"
@@ -291,7 +292,7 @@ static int cells_below(const struct matrix *m, enum cell_field field, double lim
 // Of a scan it is that a unit could not be confirmed as odd: its report states that.
 static int loose_cells(const struct matrix *m, int *last)
 {
-    return strcmp(m->quantity, "deviation") == 0 ? 0 : cells_below(m, CELL_CONVERGED, 1, last);
+    return scan_has_deviations(m) ? 0 : cells_below(m, CELL_CONVERGED, 1, last);
 }
 
 int result_cells_loose(const struct matrix *m, int *cells)

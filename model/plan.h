@@ -62,6 +62,6 @@ int plan_rank_node(const struct plan *p, int rank);      // -1: no node, or seve
 //  "estimate_from":12,"estimate_speeds":[{"speed":"base_page","benchmark":"pagefault","run":7,
 //  "times":1.45}],"estimate_past":{"run":9,"times":1.2},"timeout_s":900,
 //  "shortened":[{"name":"visits","from":8,"to":4}],"notes":[…]}
+void plan_write_json(const struct plan *p, struct jsonw *w, const char *key);
 // `found_bytes` of a stored plan; 0 if it has none.
 int64_t plan_read_found(const char *plan_json);
-void plan_write_json(const struct plan *p, struct jsonw *w, const char *key);

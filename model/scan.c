@@ -2,6 +2,8 @@
 // All ranks have the same working sets, so that they can be compared.
 #include "model/scan.h"
 
+#include <string.h>
+
 enum {
     L2_PART = 4, // four cores share one on some machines
     L2_USUAL = 1 << 20,
@@ -32,6 +34,11 @@ uint64_t scan_memory_bytes(const struct rank_cache *caches, int ranks)
         most = bytes > most ? bytes : most;
     }
     return (most + WHOLE - 1) / WHOLE * WHOLE;
+}
+
+bool scan_has_deviations(const struct matrix *m)
+{
+    return strcmp(m->quantity, "deviation") == 0;
 }
 
 bool scan_is_odd(const struct cell *deviation)

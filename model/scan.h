@@ -30,5 +30,6 @@ enum {
 uint64_t scan_l2_bytes(uint64_t l2);
 // Of each rank, so that all ranks behind a last-level cache have four times as much together.
 uint64_t scan_memory_bytes(const struct rank_cache *caches, int ranks);
+bool scan_has_deviations(const struct matrix *m);
 bool scan_is_odd(const struct cell *deviation);
 bool scan_is_unconfirmed(const struct cell *deviation);

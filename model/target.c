@@ -86,7 +86,7 @@ void target_words(int64_t target, char *out, size_t room)
     char nodes[TARGET_LABEL_ROOM];
     node_list(target, nodes, sizeof nodes);
     if (target_is_interleaved(target))
-        snprintf(out, room, "node%s %s, %s", strpbrk(nodes, ",-") ? "s" : "", nodes,
+        snprintf(out, room, "node%s %s, %s", str_plural_of(nodes), nodes,
                  kinds[target_is_weighted(target)].words);
     else
         snprintf(out, room, "node %lld", (long long)target);

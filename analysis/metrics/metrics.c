@@ -948,7 +948,7 @@ static void metrics_of_scan(struct finder *f)
         DRAIN_AND_PUT(f, gbps_per_mbps, "scan.bandwidth.gbps");
     }
     for (int i = 0; i < f->in->n_matrices; i++)
-        if (strcmp(f->in->matrices[i].quantity, "deviation") == 0)
+        if (scan_has_deviations(&f->in->matrices[i]))
             put_deviations(f, &f->in->matrices[i], &n);
     bool known = n.compared && !n.unconfirmed; // a candidate may be odd, or not
     put_alone(f, n.odd, "scan.odd");

@@ -152,14 +152,13 @@ static void write_sides_facts(const struct fleet_sides *s, struct jsonw *w)
     jsonw_end(w);
 }
 
-static void write_sides_difference(const struct run_pair_metric *p, const char *verdict,
-                                   struct jsonw *w)
+static void write_sides_difference(const struct run_pair_metric *p, struct jsonw *w)
 {
     jsonw_fixed(w, "percent", p->percent, 2);
     jsonw_fixed(w, "percent_lo", p->lo, 2);
     jsonw_fixed(w, "percent_hi", p->hi, 2);
     jsonw_digits(w, "q", p->q, VIEW_DIGITS);
-    jsonw_text(w, "verdict", verdict);
+    jsonw_text(w, "verdict", run_pair_verdict(p));
 }
 
 static void write_sides_metric(const struct fleet_sides *s, const struct sides_metric *m,
@@ -187,7 +186,7 @@ static void write_sides_metric(const struct fleet_sides *s, const struct sides_m
     }
     jsonw_end(w);
     if (s->nodes == 2)
-        write_sides_difference(&m->pair, fleet_sides_verdict(m), w);
+        write_sides_difference(&m->pair, w);
     jsonw_end(w);
 }
 

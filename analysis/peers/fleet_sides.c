@@ -278,11 +278,6 @@ int fleet_sides_make(struct fleet_sides *out, const struct fleet *f, struct err 
     return 0;
 }
 
-const char *fleet_sides_verdict(const struct sides_metric *m)
-{
-    return run_pair_verdict(&m->pair);
-}
-
 void fleet_sides_fini(struct fleet_sides *s)
 {
     free(s->facts);

@@ -18,7 +18,8 @@ struct sides_metric {
     bool more;                                       // is better
     struct fleet_rank of[SIDES_MAX];                 // [node]; runs 0: it has none
     double distance;                                 // of the largest from the least, in logs
-    struct run_pair_metric pair;                     // of two nodes: the second beside the first
+    // Of two nodes: the second beside the first. Fewer than RUNS_MIN runs of one give no verdict.
+    struct run_pair_metric pair;
 };
 
 struct fleet_sides {
@@ -35,6 +36,4 @@ int fleet_sides_check(int nodes, struct err *err);
 // All nodes of the fleet. ERR_NOT_FOUND ("nodes"): there are runs of one or none; ERR_INVALID.
 int fleet_sides_make(struct fleet_sides *out, const struct fleet *f, struct err *err);
 bool fleet_sides_facts_known(const struct fleet_sides *s, int node);
-// Of two nodes. One with fewer than RUNS_MIN runs has no verdict: "not known".
-const char *fleet_sides_verdict(const struct sides_metric *m);
 void fleet_sides_fini(struct fleet_sides *s);

@@ -31,12 +31,11 @@ static int by_plateau(const struct matrix *m, bool *beyond, struct err *err)
     return 0;
 }
 
-bool size_beyond_caches(int64_t bytes, const struct topology *t, int64_t found_bytes)
+bool size_beyond_caches(int64_t bytes, const struct curve_machine *machine)
 {
-    int64_t llc = t ? topology_llc_bytes(t) : 0;
-    if (llc <= 0)
-        return bytes >= beyond_bytes_min;
-    return bytes >= CACHES_BEYOND * (found_bytes > llc ? found_bytes : llc);
+    int64_t llc = machine->topology ? topology_llc_bytes(machine->topology) : 0;
+    return llc <= 0 ? bytes >= beyond_bytes_min
+                    : bytes >= CACHES_BEYOND * llc && bytes >= CACHES_BEYOND * machine->found_bytes;
 }
 
 // The fewest ranks of `rows` that a node has.

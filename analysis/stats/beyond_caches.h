@@ -9,7 +9,7 @@
 // So do all of a node for a cache that `hierarchy` found beyond those that the kernel lists.
 // Without a topology the curve decides: its last plateau must be that long and of 64 MiB or more.
 // ERR_NO_MEMORY is the only error.
-bool size_beyond_caches(int64_t bytes, const struct topology *t,
-                        int64_t found_bytes); // of one rank
 int beyond_caches(const struct matrix *m, const struct curve_machine *machine, bool *beyond,
                   struct err *err);
+// The same of so many bytes that one rank has, alone behind its caches.
+bool size_beyond_caches(int64_t bytes, const struct curve_machine *machine);

@@ -201,23 +201,6 @@ static int pool_all(struct pooling *p, enum node_cost_kind kind, int from, struc
     return 0;
 }
 
-// Of a latency over working sets only the largest counts, where it is beyond the caches.
-static int pool_working_sets(struct pooling *p, enum node_cost_kind kind, struct err *err)
-{
-    const struct curve_machine machine = {.topology = p->costs->topology,
-                                          .ranks = p->run->ranks,
-                                          .n_ranks = p->run->n_ranks,
-                                          .together = kind == NODE_COST_CONCURRENT,
-                                          .found_bytes = p->run->found_bytes};
-    bool beyond;
-    if (beyond_caches(p->m, &machine, &beyond, err) < 0)
-        return -1;
-    if (beyond)
-        return pool_all(p, kind, p->m->col.n - 1, err);
-    p->tally->cached += p->m->row.n;
-    return 0;
-}
-
 // The quantity of a matrix; NODE_COST_KINDS: none of ours.
 static enum node_cost_kind kind_of_matrix(const struct node_cost_run *run, const struct matrix *m)
 {
@@ -232,16 +215,36 @@ static enum node_cost_kind kind_of_matrix(const struct node_cost_run *run, const
     return NODE_COST_KINDS;
 }
 
-static int pool_matrix(struct pooling *p, enum node_cost_kind kind, struct err *err)
+static bool has_working_sets(const struct matrix *m)
+{
+    return strcmp(m->col.name, "working_set") == 0;
+}
+
+// Whether its values are those of memory; of a latency over working sets, that of the largest.
+static int is_of_memory(const struct pooling *p, enum node_cost_kind kind, bool *is,
+                        struct err *err)
 {
     const struct node_cost_run *run = p->run;
+    const struct curve_machine machine = {.topology = p->costs->topology,
+                                          .ranks = run->ranks,
+                                          .n_ranks = run->n_ranks,
+                                          .together = kind == NODE_COST_CONCURRENT,
+                                          .found_bytes = run->found_bytes};
+    if (has_working_sets(p->m))
+        return beyond_caches(p->m, &machine, is, err);
+    *is = !run->size_bytes || size_beyond_caches(run->size_bytes, &machine);
+    return 0;
+}
+
+static int pool_matrix(struct pooling *p, enum node_cost_kind kind, struct err *err)
+{
+    bool of_memory;
     for (int r = 0; r < p->m->row.n; r++)
         look_at_row(p, r);
-    if (strcmp(p->m->col.name, "working_set") == 0)
-        return pool_working_sets(p, kind, err);
-    if (!run->size_bytes ||
-        size_beyond_caches(run->size_bytes, p->costs->topology, run->found_bytes))
-        return pool_all(p, kind, 0, err);
+    if (is_of_memory(p, kind, &of_memory, err) < 0)
+        return -1;
+    if (of_memory)
+        return pool_all(p, kind, has_working_sets(p->m) ? p->m->col.n - 1 : 0, err);
     p->tally->cached += p->m->row.n;
     return 0;
 }

@@ -126,8 +126,7 @@ static int end_load(struct sweep *w, struct err *err)
     struct load_report r = load_stop(&w->load);
     char where[100] = "memory whose node is not known";
     if (*r.nodes)
-        snprintf(where, sizeof where, "memory of node%s %s", strpbrk(r.nodes, ",-") ? "s" : "",
-                 r.nodes);
+        snprintf(where, sizeof where, "memory of node%s %s", str_plural_of(r.nodes), r.nodes);
     if (session_note(w->s, err, CONDITION_BACKGROUND_LOAD, -1,
                      "the background load of %d CPU%s moved %.0f MB/s on %s%s", r.cpus,
                      str_plural(r.cpus), r.mb_per_s, where,

@@ -110,7 +110,7 @@ static void sides_print_metrics(const struct cli *c, const struct fleet_sides *s
             sides_cell(&g, c, &m->of[k]);
         if (s->nodes == 2) {
             sides_difference_cell(&g, c, &m->pair);
-            grid_cell(&g, "%s", fleet_sides_verdict(m));
+            grid_cell(&g, "%s", run_pair_verdict(&m->pair));
         }
     }
     putchar('\n');
@@ -186,7 +186,7 @@ static void sides_add_metric(struct grid *g, const struct fleet_sides *s,
     grid_number(g, m->pair.percent);
     grid_number(g, m->pair.lo);
     grid_number(g, m->pair.hi);
-    grid_cell(g, "%s", fleet_sides_verdict(m));
+    grid_cell(g, "%s", run_pair_verdict(&m->pair));
 }
 
 static void sides_print_rows(const struct cli *c, const struct fleet_sides *s)

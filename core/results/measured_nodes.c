@@ -93,9 +93,8 @@ static int check_tally(const struct node_cost_tally *t, const struct run *run, s
                        run->id, benchmarks[run->spec.benchmark].name);
     if (t->cached)
         return err_set(err, ERR_CONFLICT, "measured",
-                       "the largest working set of run %" PRId64
-                       " may be in a cache, so its values "
-                       "are not those of memory",
+                       "the largest working set of run %" PRId64 " may be in a cache, so "
+                       "its values are not those of memory",
                        run->id);
     return err_set(err, ERR_CONFLICT, "measured",
                    "no cell of run %" PRId64 " counts: %d disturbed, %d not verified, %d of other "

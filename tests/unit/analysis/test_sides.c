@@ -81,7 +81,7 @@ static void test_numbers_of_nodes(void)
         else
             CHECK_INT(rc, 0, "%d nodes", i + 1);
         if (i == 1)
-            CHECK(strcmp(fleet_sides_verdict(&s.list[0]), "not known") == 0 && !s.slower &&
+            CHECK(strcmp(run_pair_verdict(&s.list[0].pair), "not known") == 0 && !s.slower &&
                       !s.faster && isnan(s.list[0].pair.lo),
                   "two runs are not judged");
         if (rc == 0)
