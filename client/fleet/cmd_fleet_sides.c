@@ -69,24 +69,21 @@ static void sides_print_facts(const struct cli *c, const struct fleet_sides *s)
     sides_print_unknown(c, s);
 }
 
-// "98.71 +-0.5%": how far the interval reaches, in per cent of the value.
-static void sides_cell(struct grid *g, const struct cli *c, const struct fleet_rank *r)
+// "98.71 ±0.5%": how far the interval reaches, in per cent of the value.
+static void sides_cell(struct grid *g, const struct fleet_rank *r)
 {
-    const char *sign = print_unicode(c) ? "\u00b1" : "+-";
     if (!r->runs)
         grid_cell(g, "%s", "-");
     else if (r->lo > 0 && isfinite(r->hi))
-        grid_cell(g, "%s %s%.1f%%", FIGURES(r->value), sign, 100 * expm1(log(r->hi / r->lo) / 2));
+        grid_cell(g, "%s ±%.1f%%", FIGURES(r->value), 100 * expm1(log(r->hi / r->lo) / 2));
     else
         grid_cell(g, "%s", FIGURES(r->value));
 }
 
-static void sides_difference_cell(struct grid *g, const struct cli *c,
-                                  const struct run_pair_metric *p)
+static void sides_difference_cell(struct grid *g, const struct run_pair_metric *p)
 {
-    const char *sign = print_unicode(c) ? "\u00b1" : "+-";
     if (isfinite(p->lo))
-        grid_cell(g, "%+.1f %s%.1f", p->percent, sign, (p->hi - p->lo) / 2);
+        grid_cell(g, "%+.1f ±%.1f", p->percent, (p->hi - p->lo) / 2);
     else if (isfinite(p->percent))
         grid_cell(g, "%+.1f", p->percent);
     else
@@ -107,9 +104,9 @@ static void sides_print_metrics(const struct cli *c, const struct fleet_sides *s
         const struct sides_metric *m = &s->list[i];
         grid_cell(&g, "%s", m->metric);
         for (int k = 0; k < s->nodes; k++)
-            sides_cell(&g, c, &m->of[k]);
+            sides_cell(&g, &m->of[k]);
         if (s->nodes == 2) {
-            sides_difference_cell(&g, c, &m->pair);
+            sides_difference_cell(&g, &m->pair);
             grid_cell(&g, "%s", run_pair_verdict(&m->pair));
         }
     }
