@@ -65,6 +65,7 @@ more|systemd|checks the unit, and runs it (--all; skipped without)
 package|build-essential|what every Debian package is built with
 package|dpkg-dev|builds the Debian package
 package|debhelper|builds the Debian package
+package|libmpich-dev|the module for launchers of MPICH and Intel MPI, which is in the package
 more|lintian|reads the Debian package (--all)
 more|rpm|builds the RPM (--all)
 more|git|tells files of the project from others (every file without)

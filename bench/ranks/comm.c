@@ -34,6 +34,8 @@ static const struct comm_ops comm_solo = {"none", solo_open, solo_close, NULL, N
 
 #define MPI_MODULE "numa_bench_mpi.so"
 
+#define MPICH_MODULE "numa_bench_mpi_mpich.so"
+
 // What launchers leave in the environment of a rank; size NULL: it leaves none. The module is that
 // of an MPI that such a launcher can start; where it was not built, the other one.
 static const struct {
@@ -41,8 +43,12 @@ static const struct {
 } launchers[] = {
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", MPI_MODULE},
     {"PMIX_RANK", NULL, MPI_MODULE},
-    {"PMI_RANK", "PMI_SIZE", "numa_bench_mpi_mpich.so"}, // hydra, Intel MPI, srun --mpi=pmi2
+    {"PMI_RANK", "PMI_SIZE", MPICH_MODULE}, // hydra, Intel MPI, srun --mpi=pmi2
 };
+
+// Libraries with the ABI of MPICH, which its module is not linked with: the first that is found has
+// its symbols. Intel MPI, MVAPICH and Cray MPICH have the first name, Debian's MPICH the second.
+static const char *const mpich_libraries[] = {"libmpi.so.12", "libmpich.so.12"};
 
 static int64_t comm_number_of(const char *name, int64_t otherwise)
 {
@@ -111,11 +117,25 @@ static const char *find_module(char *path, size_t room, struct err *err)
     return name;
 }
 
+// By the names that LD_LIBRARY_PATH and the system's folders give.
+static int load_mpich(struct err *err)
+{
+    for (size_t i = 0; i < COUNT_OF(mpich_libraries); i++)
+        if (dlopen(mpich_libraries[i], RTLD_NOW | RTLD_GLOBAL))
+            return 0;
+    return err_set(err, ERR_UNAVAILABLE, "launcher",
+                   "started by an MPI launcher (%s is set), but neither %s nor %s can be loaded: "
+                   "put the folder of its libraries into LD_LIBRARY_PATH, or use --np=N without "
+                   "the launcher",
+                   launchers[launcher_of_mpi()].rank, mpich_libraries[0], mpich_libraries[1]);
+}
+
 // The module stays loaded until the program ends.
 static const struct comm_ops *load_mpi(struct err *err)
 {
     char path[512];
-    if (!find_module(path, sizeof path, err))
+    const char *name = find_module(path, sizeof path, err);
+    if (!name || (strcmp(name, MPICH_MODULE) == 0 && load_mpich(err) < 0))
         return NULL;
     void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     const struct comm_ops *ops = module ? dlsym(module, "comm_mpi") : NULL;

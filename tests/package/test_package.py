@@ -52,6 +52,7 @@ def collector_of(deb):
 def test_what_is_in_it(deb):
     files = contents(deb)
     for path in ["/usr/sbin/numaprobed", "/usr/bin/numaprobe", "/usr/bin/numa_bench", "/usr/libexec/numaprobe/numa_bench_mpi.so",
+                 "/usr/libexec/numaprobe/numa_bench_mpi_mpich.so",
                  "/lib/systemd/system/numaprobed.service", "/lib/systemd/system/numaprobed.socket",
                  "/lib/systemd/system/numaprobe-run.service", "/lib/systemd/system/numaprobe-run.timer",
                  "/lib/systemd/system/numaprobe-push.service", "/lib/systemd/system/numaprobe-push.timer",
@@ -80,6 +81,7 @@ def test_a_node_needs_no_library_of_the_collector(deb):
         listed = subprocess.run(["dpkg-deb", "-f", package, "Depends"], capture_output=True, text=True, check=True).stdout
         return set(re.findall(r"^\S+", listed.replace(", ", "\n"), re.M))
     assert "libpq5" not in libraries(deb), libraries(deb)
+    assert not [p for p in libraries(deb) if p.startswith("libmpich")], "its module takes whichever there is"
     assert "libpq5" in libraries(collector_of(deb))
     assert not {"openmpi-bin", "numactl", "numaprobe"} & libraries(collector_of(deb)), "nor the collector a node's"
 

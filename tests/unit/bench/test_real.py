@@ -6,6 +6,7 @@ usage: test_real.py NUMA_BENCH
 """
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -354,13 +355,25 @@ def by_hydra(bench):
         check(True, "ranks by hydra # SKIP no MPICH (packages mpich, libmpich-dev) when it was built")
         return
 
-    def hydra(bench, *options):
+    def hydra(bench, *options, **env):
         return subprocess.run(["mpiexec.hydra", "-np", "2", bench, *options], capture_output=True, text=True, timeout=200,
-                              env={"PATH": os.environ["PATH"], "HOME": "/"}, stdin=subprocess.DEVNULL)
+                              env={"PATH": os.environ["PATH"], "HOME": "/", **env}, stdin=subprocess.DEVNULL)
     for options in (["latency", "--size=64K", *FAST], ["pingpong", "--message-max=4K", "--repetitions=20"]):
         done = hydra(bench, *options, "--json")
         result = json.loads(done.stdout) if done.returncode == 0 else {}
         check(len(result.get("ranks", [])) == 2 and result["launcher"] == "mpi", f"hydra: {options[0]}", done.stderr)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("libmpi.so.12", "libmpich.so.12"):
+            pathlib.Path(folder, name).write_text("no library")
+        done = hydra(bench, "latency", "--size=64K", *FAST, LD_LIBRARY_PATH=folder)
+        check(done.returncode and "neither libmpi.so.12 nor libmpich.so.12" in done.stderr and "LD_LIBRARY_PATH" in done.stderr,
+              "without a library of MPICH's ABI both names are told", done.stderr)
+        os.remove(os.path.join(folder, "libmpi.so.12"))
+        library = re.search(r"libmpich\.so\.12 .*=> (/\S+)", subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True).stdout)
+        os.symlink(library[1], os.path.join(folder, "libmpi.so.12"))
+        done = hydra(bench, "pingpong", "--message-max=4K", "--repetitions=20", "--json", LD_LIBRARY_PATH=folder)
+        check(done.returncode == 0 and len(json.loads(done.stdout)["ranks"]) == 2,
+              "a library by the name that Intel MPI gives it comes first", done.stderr)
 
 
 def children_of(pid, n):
