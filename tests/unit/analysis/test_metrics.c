@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "model/shape.h"
 #include "tests/unit/analysis/hierarchy_machine.h"
+#include "tests/unit/data.h"
 #include "tests/unit/tap.h"
 
 enum { MIB = 1 << 20, RANKS = 4 };
@@ -884,7 +885,9 @@ static void test_disturbed(void)
 static void test_document(void)
 {
     CLEANUP_MEM char *text = calloc(1, 1 << 20);
-    FILE *f = fopen("docs/METRICS.md", "r");
+    char path[600];
+    source_path(path, sizeof path, "docs/METRICS.md");
+    FILE *f = fopen(path, "r");
     CHECK(f && text && fread(text, 1, (1 << 20) - 1, f) > 0, "docs/METRICS.md can be read");
     if (f)
         fclose(f);

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "formats/import.h"
 #include "formats/log_hints.h"
+#include "tests/unit/data.h"
 #include "tests/unit/tap.h"
 
 enum { NOW = 1795219200 }; // s
@@ -212,10 +213,9 @@ static void test_first_names(void)
 {
     static char text[64 << 10];
     char path[400];
-    const char *source = getenv("NUMAPROBE_SOURCE");
     struct intake in CLEANUP(intake_fini) = {0};
     struct err err = {0};
-    snprintf(path, sizeof path, "%s/tests/data/exports/first-names.json", source ? source : ".");
+    data_path(path, sizeof path, "exports/first-names.json");
     CHECK(file_read_text(path, text, sizeof text) == 0, "a recorded export");
     CHECK(take(&in, text, NULL, &err) == 0 && in.n == 1, "it is taken: %s", err.text);
     if (in.n != 1)

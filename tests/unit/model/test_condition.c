@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conditions: each kind has a name, is documented, and comes back from JSON.
+#include "tests/unit/data.h"
 #include "tests/unit/tap.h"
 
 #include <stdlib.h>
@@ -13,8 +14,7 @@ static char page[64 << 10];
 static void read_source(const char *name, char *out, size_t room)
 {
     char path[400];
-    const char *source = getenv("NUMAPROBE_SOURCE");
-    snprintf(path, sizeof path, "%s/%s", source ? source : ".", name);
+    source_path(path, sizeof path, name);
     CHECK(file_read_text(path, out, room) == 0, "%s", name);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The policy: its settings, and that the documents have each kind.
 #include "tests/unit/core/admission/node_folder.h"
+#include "tests/unit/data.h"
 
 static void test_policy(void)
 {
@@ -53,8 +54,7 @@ static void test_documented(void)
 {
     static char page[65536];
     char path[600];
-    const char *source = getenv("NUMAPROBE_SOURCE");
-    snprintf(path, sizeof path, "%s/docs/ADMISSION.md", source);
+    source_path(path, sizeof path, "docs/ADMISSION.md");
     CHECK_INT(file_read_text(path, page, sizeof page), 0, "docs/ADMISSION.md");
     for (int i = 0; i < ADMISSION_KINDS; i++) {
         char line[100];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The facts of a fingerprint, on recorded machines and in the documents.
 #include "tests/unit/core/node/machines.h"
+#include "tests/unit/data.h"
 
 static const char *fact(const struct fingerprint *f, const char *name)
 {
@@ -117,10 +118,9 @@ static void recorded_facts(void)
 
 static void documented(void)
 {
-    const char *source = getenv("NUMAPROBE_SOURCE");
     static char text[65536];
     char path[600];
-    snprintf(path, sizeof path, "%s/docs/FACTS.md", source ? source : ".");
+    source_path(path, sizeof path, "docs/FACTS.md");
     CHECK_INT(file_read_text(path, text, sizeof text), 0, "docs/FACTS.md is there");
     const struct fact_info *f;
     for (int i = 0; (f = facts_info(i)); i++) {

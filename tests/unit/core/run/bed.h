@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A runner with a real store, a real supervisor and a fake bench, on a machine and a node that say
-// what a test wants: two CPUs, one node. Needs python3 for the fakes; FAKES names their folder.
+// what a test wants: two CPUs, one node. Needs python3 for the fakes.
 #pragma once
 #include <dirent.h>
 #include <errno.h>
@@ -23,6 +23,7 @@
 #include "core/store/db.h"
 #include "core/store/store.h"
 #include "tests/unit/core/dir.h"
+#include "tests/unit/data.h"
 #include "tests/unit/tap.h"
 
 __attribute__((unused)) static bool no_room;
@@ -394,13 +395,12 @@ __attribute__((unused)) static void run_once(struct bed *b, const char *behaviou
 __attribute__((unused)) static void set_up(void)
 {
     char bench[96], target[300], mpirun[300];
-    const char *fakes = getenv("FAKES");
     dir_make(dir);
     chmod(dir, 0711);
     snprintf(run_dir, sizeof run_dir, "%s/run", dir);
     snprintf(bench, sizeof bench, "%s/fake_bench", dir);
-    snprintf(target, sizeof target, "%s/fake_bench.py", fakes ? fakes : "tests/fakes");
-    snprintf(mpirun, sizeof mpirun, "%s/fake_mpirun.py", fakes ? fakes : "tests/fakes");
+    source_path(target, sizeof target, "tests/fakes/fake_bench.py");
+    source_path(mpirun, sizeof mpirun, "tests/fakes/fake_mpirun.py");
     if (symlink(target, bench) < 0)
         abort();
     setenv("NUMAPROBE_BENCH", bench, 1);
