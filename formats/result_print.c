@@ -247,8 +247,10 @@ static void pair_table(const struct matrix *m, int row, struct buf *out)
         buf_fmt(out, "%13" PRId64 " %13.0f %13.2f %13.2f %13.2f\n", m->col.values[c], v[CELL_N],
                 v[CELL_MEDIAN], rate, v[CELL_P99]);
     }
-    buf_fmt(out, "latency of %.2f us and maximum bandwidth of %.2f GB/s\n", median(m, row, 0),
-            peak / 1000);
+    buf_fmt(out, "latency of %.2f us", median(m, row, 0));
+    if (peak > 0) // else all messages are empty
+        buf_fmt(out, " and maximum bandwidth of %.2f GB/s", peak / 1000);
+    buf_char(out, '\n');
 }
 
 static void pingpong(const struct result *r, struct buf *out)

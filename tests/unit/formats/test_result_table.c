@@ -2,7 +2,9 @@
 #include <math.h>
 
 #include "base/cleanup.h"
+#include "formats/result_print.h"
 #include "formats/result_table.h"
+#include "model/shape.h"
 #include "tests/unit/tap.h"
 
 // The classic table's own numbers, ranks 0 and 7; the golden text is that table's layout.
@@ -175,6 +177,26 @@ static void test_rank_notes(void)
               "placement that is not as asked for is named");
 }
 
+// Of empty messages alone no bandwidth is known.
+static void test_empty_messages(void)
+{
+    static const struct shape shape = {"pingpong", "latency", "us", "pair", "message"};
+    struct matrix m CLEANUP(matrix_fini) = {0};
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    CHECK_INT(shape_make(&m, &shape, 1, 2, NULL), 0, "a pair");
+    m.row.values[0] = axis_pair(0, 1);
+    m.col.values[1] = 1000;
+    matrix_at(&m, 0, 0)->v[CELL_MEDIAN] = 0.5;
+    matrix_at(&m, 0, 1)->v[CELL_MEDIAN] = 1;
+    result_tables_write(&m, 1, NULL, 0, 0, &out);
+    CHECK(strstr(buf_text(&out), "\nlatency of 0.50 us and maximum bandwidth of 1.00 GB/s\n"), "%s",
+          buf_text(&out));
+    buf_reset(&out);
+    m.col.n = 1;
+    result_tables_write(&m, 1, NULL, 0, 0, &out);
+    CHECK(strstr(buf_text(&out), "\nlatency of 0.50 us\n"), "%s", buf_text(&out));
+}
+
 int main(void)
 {
     test_golden();
@@ -183,5 +205,6 @@ int main(void)
     test_ratio();
     test_notes();
     test_rank_notes();
+    test_empty_messages();
     return tap_done();
 }
