@@ -322,10 +322,25 @@ static int choose_ranks(struct plan *p, const struct spec *s, const struct topol
     return planner_choose(p, s, t, err);
 }
 
+// Of `n` ranks, `r` the first: their own node has no memory, or none that is taken unnamed.
+static void note_bare(struct plan *p, const struct topology *t, const struct plan_rank *r, int n)
+{
+    const struct topo_node *own = topology_node(t, r->cpu_node);
+    char why[60] = "has no memory";
+    if (own && own->memory_bytes > 0 && !own->allowed)
+        snprintf(why, sizeof why, "is outside the mems of the daemon");
+    else if (own && own->memory_bytes > 0)
+        snprintf(why, sizeof why, "has memory of the kind %s only", own->kind);
+    note(p,
+         "%d rank%s on CPUs whose node has no memory for them, such as CPU %d: node %d %s. The "
+         "nearest node that has some is used, %d for this CPU",
+         n, n == 1 ? " is" : "s are", r->cpu, r->cpu_node, why, r->mem_node);
+}
+
 static int place_local(struct plan *p, const struct topology *t, struct err *err)
 {
-    bool noted = false;
     int lost = 0, first = -1, node = -1; // CPUs of no node
+    int bare = 0, bare_at = -1;          // whose node has no memory for them; the first of them
     for (int i = 0; i < p->n_ranks; i++) {
         struct plan_rank *r = &p->ranks[i];
         r->mem_node = is_default_target(topology_node(t, r->cpu_node))
@@ -337,12 +352,11 @@ static int place_local(struct plan *p, const struct topology *t, struct err *err
             first = r->cpu;
             node = r->mem_node;
         }
-        if (r->mem_node != r->cpu_node && r->cpu_node >= 0 && !noted) {
-            note(p, "CPU %d has no memory of its own: the nearest node that has some, %d, is used",
-                 r->cpu, r->mem_node);
-            noted = true;
-        }
+        if (r->mem_node != r->cpu_node && r->cpu_node >= 0 && bare++ == 0)
+            bare_at = i;
     }
+    if (bare)
+        note_bare(p, t, &p->ranks[bare_at], bare);
     if (lost)
         note(p, "%d rank%s on CPUs of no NUMA node, such as CPU %d: memory of node %d is used",
              lost, lost == 1 ? " is" : "s are", first, node);

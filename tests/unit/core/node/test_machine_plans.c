@@ -57,12 +57,23 @@ static void published_machine(void)
     expect(&t, "", "one-per-l3", "local", "7@0/0 15@0/0 23@1/1 31@1/1 39@2/2 47@2/2 55@3/3 63@3/3");
 }
 
+// The one note of a plan of all cores and local memory.
+static void expect_note(const struct topology *t, const char *says)
+{
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct err err = {0};
+    CHECK(plan(&p, t, "", "all-cores", "local", &err) == 0 && p.n_notes == 1, "one note");
+    CHECK_STR(p.n_notes ? p.notes[0] : "", says, "whose node has no memory for them");
+}
+
 static void without_memory(void)
 {
     struct topology t CLEANUP(topology_fini) =
         synthetic("Package:2 [NUMANode(memory=8589934592)] Core:2 PU:1");
     t.nodes[0].memory_bytes = 0;
     expect(&t, "", "all-cores", "local", "0@0/1 1@0/1 2@1/1 3@1/1");
+    expect_note(&t, "2 ranks are on CPUs whose node has no memory for them, such as CPU 0: node 0 "
+                    "has no memory. The nearest node that has some is used, 1 for this CPU");
     expect(&t, "", "all-cores", "auto", "0@0/1 1@0/1 2@1/1 3@1/1");
     refuse(&t, "0", "all-cores", "0", "numa", "has no memory");
     t.nodes[1].allowed = false;
@@ -75,6 +86,15 @@ static void without_memory(void)
     t.cpus[1].allowed = false;
     refuse(&t, "1", "all-cores", "local", "cpus", "outside the cpuset");
     expect(&t, "", "all-cores", "local", "0@0/0 2@1/0 3@1/0");
+    expect_note(&t, "2 ranks are on CPUs whose node has no memory for them, such as CPU 2: node 1 "
+                    "is outside the mems of the daemon. The nearest node that has some is used, 0 "
+                    "for this CPU");
+    t.nodes[1].allowed = true;
+    t.cpus[3].allowed = false;
+    snprintf(t.nodes[1].kind, sizeof t.nodes[1].kind, "nvm");
+    expect_note(&t, "1 rank is on CPUs whose node has no memory for them, such as CPU 2: node 1 "
+                    "has memory of the kind nvm only. The nearest node that has some is used, 0 "
+                    "for this CPU");
 }
 
 // What a plan was made of, and what has become of it.
