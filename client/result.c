@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/hierarchy.h"
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -287,14 +286,36 @@ static bool has_sparklines(const struct matrix *m)
     return strcmp(m->col.unit, "bytes") == 0 && m->col.n >= SPARK_LEAST && m->row.n <= SPARK_ROWS;
 }
 
-static void print_tables(const struct cli *cli, const struct result *r)
+// A line per rank of hierarchy, as the report has it: which level is which cache depends on the
+// topology and the page size then, which the daemon keeps.
+static void print_terms(const struct cli *c, int64_t id)
+{
+    CLEANUP_JSON struct json *answer = NULL;
+    struct err err;
+    char path[80];
+    int n = 0;
+    snprintf(path, sizeof path, "/v1/runs/%lld/report", (long long)id);
+    if (http_json(c, "GET", path, NULL, &answer, &err) < 0) {
+        fprintf(stderr, "numaprobe: the terms of each rank are left out: %s\n", err.text);
+        return;
+    }
+    const struct json *list = json_get(json_get(answer, "report"), "findings");
+    for (const struct json *k = json_first(list); k; k = json_next(k)) {
+        if (strcmp(json_get_text(k, "kind", ""), "rank") != 0)
+            continue;
+        print_paragraph(c, json_get_text(k, "text", ""), 0);
+        n++;
+    }
+    if (n)
+        putchar('\n');
+}
+
+static void print_tables(const struct cli *cli, int64_t id, const struct result *r)
 {
     CLEANUP_BUF struct buf b = BUF_INIT;
-    const struct report_source source = {
-        .matrices = r->matrices, .n = r->n_matrices, .ranks = r->ranks, .n_ranks = r->n_ranks};
-    if (hierarchy_write_lines(&source, &b, NULL) < 0)
-        buf_fail(&b); // it is said at the end
-    buf_str(&b, b.len ? "\n" : "");
+    for (int i = 0; i < r->n_matrices; i++)
+        if (strcmp(r->matrices[i].name, "base_pages") == 0) // hierarchy's
+            print_terms(cli, id);
     result_tables_write(r->matrices, r->n_matrices, r->ranks, r->n_ranks, print_width(cli), &b);
     print_buf(&b);
     for (int i = 0; i < r->n_matrices && print_unicode(cli); i++)
@@ -326,10 +347,10 @@ static void result_print_lines(const struct result *r, bool csv)
     print_buf(&b);
 }
 
-static void result_print_numbers(const struct cli *c, const struct result *r)
+static void result_print_numbers(const struct cli *c, int64_t id, const struct result *r)
 {
     if (c->output == OUTPUT_TABLE)
-        print_tables(c, r);
+        print_tables(c, id, r);
     else
         result_print_lines(r, c->output == OUTPUT_CSV);
 }
@@ -346,7 +367,7 @@ int result_print(const struct cli *c, int64_t id, struct err *err)
     }
     if (result_read(&r, answer, err) < 0)
         return -1;
-    result_print_numbers(c, &r);
+    result_print_numbers(c, id, &r);
     return 0;
 }
 
@@ -365,7 +386,7 @@ int result_print_run(const struct cli *c, const struct json *run, bool notes, st
         return 0;
     print_quality(c, &r, id, notes ? 0 : left_out + result_print_notes(c, &r, false));
     putchar('\n');
-    result_print_numbers(c, &r);
+    result_print_numbers(c, id, &r);
     if (notes)
         result_print_notes(c, &r, true);
     return 0;

@@ -51,15 +51,33 @@ static uint64_t base_page_of(const struct report_source *run)
     return run->base_page || !run->machine ? run->base_page : fingerprint_base_page(run->machine);
 }
 
+// The curve and the chains at once are of huge pages, where there are any.
+static const struct rank_info *without_huge_pages(const struct report_source *run)
+{
+    for (int i = 0; i < run->n_ranks; i++)
+        if (run->ranks[i].huge_share < 0.99)
+            return &run->ranks[i];
+    return NULL;
+}
+
+// Without a topology a cache of about that size is more likely than a kernel that gave huge pages,
+// and translations that run out all the same.
+static bool is_step_of_pages(const struct hierarchy *h, const struct report_source *run,
+                             int64_t bytes)
+{
+    return (run->topology || without_huge_pages(run)) &&
+           hierarchy_is_reach(h, bytes, base_page_of(run));
+}
+
 static struct level_name name_of(const struct hierarchy *h, const struct report_source *run, int k)
 {
     const struct topology *t = run->topology;
     struct level_name name = {0};
     int64_t bytes = h->levels.list[k].bytes;
-    int level = listed_level(t, bytes);
+    int level = bytes ? listed_level(t, bytes) : 0; // memory is no cache
     name.listed = level ? topology_cache_bytes(t, level) : 0;
     bool sure = name.listed && (double)bytes * HIERARCHY_SAME >= (double)name.listed;
-    name.pages = !sure && hierarchy_is_reach(h, bytes, base_page_of(run));
+    name.pages = !sure && is_step_of_pages(h, run, bytes);
     if (!bytes)
         snprintf(name.text, sizeof name.text, "memory");
     else if (name.pages)
@@ -262,15 +280,6 @@ static void report_usual(struct report_out *o, const struct hierarchy *h, int64_
                    "M to measure memory: from there on it is 95 %%.",
                    at, 100 * h->usual_share, largest, h->largest_ns,
                    (h->enough_bytes + (1 << 20) - 1) >> 20);
-}
-
-// The curve and the chains at once are of huge pages, where there are any.
-static const struct rank_info *without_huge_pages(const struct report_source *run)
-{
-    for (int i = 0; i < run->n_ranks; i++)
-        if (run->ranks[i].huge_share < 0.99)
-            return &run->ranks[i];
-    return NULL;
 }
 
 // What other benchmarks take as auto after this run (core/results/found_memory.c).

@@ -329,6 +329,9 @@ def test_every_benchmark_compares_and_reports(finished, benchmark, members, head
     assert heading in text and "## Placement" in text
     for finding in report.json["report"]["findings"]:
         assert finding["text"] in text and any(c.isdigit() for c in finding["text"]), finding
+    terms = [f["text"] for f in report.json["report"]["findings"] if f["kind"] == "rank" and benchmark == "hierarchy"]
+    printed = " ".join(numaprobe(daemon, "show", str(run["id"])).stdout.split())
+    assert all(line in printed for line in terms) and bool(terms) == (benchmark == "hierarchy"), (terms, printed)
     same = daemon.get(f"/v1/compare?base={run['id']}&target={run['id']}")
     assert same.status == 200, same.body
     matrices = {m["name"] for m in daemon.get(f"/v1/runs/{run['id']}/matrix").json["matrices"]}

@@ -460,6 +460,37 @@ static void test_pairs(void)
     matrix_fini(&p);
 }
 
+static void check_memory_level(const struct report *r)
+{
+    CLEANUP_BUF struct buf json = BUF_INIT;
+    struct jsonw w = jsonw_to(&json);
+    report_write_json(r, &w, NULL);
+    const char *memory = strstr(buf_text(&json), "\"name\":\"memory\"");
+    CHECK(memory && strstr(memory, "\"listed_bytes\":") &&
+              str_starts(strstr(memory, "\"listed_bytes\":"), "\"listed_bytes\":0,"),
+          "memory is no cache that the kernel lists");
+}
+
+// Of a run whose topology is not known; `from` has a rank without huge pages.
+static void check_lines_alone(const struct report_source *from)
+{
+    struct report_source s = *from;
+    CLEANUP_BUF struct buf lines = BUF_INIT;
+    s.topology = NULL;
+    CHECK(hierarchy_write_lines(&s, &lines, NULL) == 0 &&
+              strstr(buf_text(&lines), "rank 0: L1 5 cycles, L2 14, L3 50"),
+          "without a topology levels are counted");
+    const struct rank_info huge[] = {{.rank = 0, .huge_share = 1}, {.rank = 1, .huge_share = 1}};
+    s.ranks = huge;
+    s.n_ranks = 2;
+    s.base_page = 16384;
+    buf_reset(&lines);
+    CHECK(hierarchy_write_lines(&s, &lines, NULL) == 0 &&
+              strstr(buf_text(&lines), "rank 0: L1 5 cycles, L2 14, L3 50"),
+          "nor is one left out that is as large as the TLB's reach, where pages are huge: %s",
+          buf_text(&lines));
+}
+
 // A machine whose three caches the kernel lists, and one that hides the last.
 static void test_hierarchy(void)
 {
@@ -486,10 +517,11 @@ static void test_hierarchy(void)
                               .n = hierarchy_matrices(m, 2),
                               .topology = &t};
     struct report *r = report_new(&s, NULL, NULL);
-    struct buf md = BUF_INIT, lines = BUF_INIT;
+    struct buf md = BUF_INIT;
     report_write_markdown(r, &md);
     for (int i = 0; says[i]; i++)
         CHECK(strstr(buf_text(&md), says[i]), "hierarchy: \"%s\"", says[i]);
+    check_memory_level(r);
     report_free(r);
     buf_reset(&md);
     t = (struct topology){.n_caches = 2, .caches = fewer};
@@ -526,14 +558,10 @@ static void test_hierarchy(void)
               !strstr(buf_text(&md), "holds 32 huge"),
           "a kernel without huge pages to give");
     report_free(r);
-    s.topology = NULL;
-    CHECK(hierarchy_write_lines(&s, &lines, NULL) == 0 &&
-              strstr(buf_text(&lines), "rank 0: L1 5 cycles, L2 14, L3 50"),
-          "without a topology levels are counted");
+    check_lines_alone(&s);
     for (int i = 0; i < s.n; i++)
         matrix_fini(&m[i]);
     buf_free(&md);
-    buf_free(&lines);
 }
 
 static void test_hierarchy_kinds(void)
