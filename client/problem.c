@@ -55,7 +55,7 @@ static void write_text(const char *text, struct buf *out)
 // has no complete result".
 static bool is_operand(const char *member, enum err_code code)
 {
-    static const char *const operands[] = {"id", "base", "with", "page kind"};
+    static const char *const operands[] = {"id", "base", "with", "page kind", "runs", "target"};
     if (strcmp(member, "url") == 0)
         return true;
     if (code != ERR_CONFLICT && code != ERR_NOT_FOUND)
@@ -71,7 +71,11 @@ void problem_write(const struct err *err, struct buf *out)
     char option[PARAM_OPTION_ROOM];
     size_t n = strlen(err->member);
     bool said = strncmp(err->text, err->member, n) == 0; // "line 3: …", "load is 3.92"
-    if (n && *option_of(err->member, option) && err->code != ERR_BUSY) {
+    // In a conflict a parameter of a run is what two runs differ in, and no option of this command.
+    bool parameter = n && *option_of(err->member, option);
+    if (parameter && err->code == ERR_CONFLICT) {
+        // the sentence names it
+    } else if (parameter && err->code != ERR_BUSY) {
         buf_fmt(out, "--%s: ", option);
     } else if (n && !said && !is_operand(err->member, err->code)) {
         buf_plain(out, err->member);
