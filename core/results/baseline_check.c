@@ -31,6 +31,7 @@ const char *const check_state_names[CHECK_STATES] = {"OK", "WARNING", "CRITICAL"
 
 struct search {
     const struct reference *base;
+    const char *variant; // of its runs, whatever their method
     int64_t id;
     bool no_memory; // to look at one
 };
@@ -46,24 +47,34 @@ static bool has_all(const struct run *r, const struct reference *base)
     return true;
 }
 
+// Without the version of the method. A run by another version is found: that it cannot be compared
+// is the result. Else an older run would be judged for ever.
+static void check_parameters_of(const struct run *r, struct buf *out)
+{
+    const struct metrics_input in = {
+        .spec = &r->spec, .imported = r->imported, .n_ranks = (int)r->n_ranks};
+    metrics_variant(&in, out);
+}
+
 static void consider_newest(void *ctx, const struct run *r)
 {
     struct search *s = ctx;
     CLEANUP_BUF struct buf variant = BUF_INIT;
-    const struct metrics_input in = {
-        .spec = &r->spec, .method = r->method, .imported = r->imported, .n_ranks = (int)r->n_ranks};
     if (s->id)
         return;
-    metrics_variant(&in, &variant);
+    check_parameters_of(r, &variant);
     s->no_memory |= !buf_ok(&variant);
-    if (strcmp(buf_text(&variant), buf_text(&s->base->variant)) == 0 && has_all(r, s->base))
+    if (strcmp(buf_text(&variant), s->variant) == 0 && has_all(r, s->base))
         s->id = r->id;
 }
 
 static int find_newest(struct store *s, const char *node, const struct reference *base, int64_t *id,
                        struct err *err)
 {
-    struct search found = {.base = base};
+    CLEANUP_BUF struct buf variant = BUF_INIT;
+    check_parameters_of(&base->first.run, &variant);
+    struct search found = {
+        .base = base, .variant = buf_text(&variant), .no_memory = !buf_ok(&variant)};
     const struct run_filter f = {.state = RUN_SUCCEEDED,
                                  .benchmark = benchmarks[base->first.run.spec.benchmark].name,
                                  .node = node,
@@ -214,6 +225,17 @@ static int compare_matrices(const struct reference *base, const struct stored_ru
     return 0;
 }
 
+// As compare refuses it, in words that say which of the two is which.
+static int check_same_method(const struct run *base, const struct run *r, struct err *err)
+{
+    if (!*base->method || !*r->method || strcmp(base->method, r->method) == 0)
+        return 0;
+    return err_set(err, ERR_CONFLICT, "method",
+                   "run %" PRId64 " was measured by method %s and the baseline by %s: they cannot "
+                   "be compared. Set the baseline to newer runs",
+                   r->id, r->method, base->method);
+}
+
 // A run beside itself shows nothing of the node as it is now.
 static void say_own(struct check_result *out, const struct baseline *b)
 {
@@ -221,7 +243,7 @@ static void say_own(struct check_result *out, const struct baseline *b)
     for (int i = 0; i < b->n && out->compared; i++)
         if (b->runs[i] == out->run)
             snprintf(out->text + n, sizeof out->text - n,
-                     "; the run is one of the baseline: nothing was measured since");
+                     "; the run is one of the baseline: no run was measured in this way since");
 }
 
 static enum check_state judge(const struct check_result *r, const struct check_options *options)
@@ -252,7 +274,8 @@ static int check_run(struct store *s, const struct reference *base,
     if (run.run.state != RUN_SUCCEEDED)
         return err_set(err, ERR_CONFLICT, "run", "run %" PRId64 " is %s: it has no complete result",
                        id, run_state_names[run.run.state]);
-    if (compare_matrices(base, &run, &then, options, out, err) < 0 ||
+    if (check_same_method(&base->first.run, &run.run, err) < 0 ||
+        compare_matrices(base, &run, &then, options, out, err) < 0 ||
         machine_then_write_changes(&base->then, &then, &w, NULL, err) < 0)
         return -1;
     out->changes = buf_steal(&changes);

@@ -522,9 +522,37 @@ def test_check_takes_a_run_that_has_what_the_baseline_has(own):
     assert own.get(f"/v1/check?baseline=concurrent&run={serial}").status == 409
 
 
+def test_a_newer_method_is_not_overlooked(own):
+    """After an update of the method no older run is judged in place of the newest."""
+    first = own.get(f"/v1/runs/{succeed(own)}/export").json
+    ids = []
+    for method, day in (("prp4-v1", 1), ("prp4-v1", 2), ("prp4-v2", 3)):
+        first["run"].update(method=method, **{key: f"2026-01-0{day}T00:00:0{second}.000Z" for second, key in
+                                              enumerate(("created", "started", "measured", "finished"))})
+        answer = own.post("/v1/imports", first)
+        assert answer.status == 201, answer.body
+        ids.append(answer.json["id"])
+    assert baseline(own, "default", ids[0]).status == 200
+    answer = own.get("/v1/check").json
+    text = f"run {ids[2]} was measured by method prp4-v2 and the baseline by prp4-v1: they cannot be compared"
+    assert (answer["state"], answer["run"], answer["overall"]) == ("UNKNOWN", ids[2], None), answer
+    assert text in answer["line"] and cli(own, "check").returncode == 3, answer
+    named = cli(own, "check", f"--run={ids[2]}")
+    assert named.returncode == 3 and named.stdout.startswith(f"NUMAPROBE UNKNOWN - {text}"), named
+    assert own.get(f"/v1/check?run={ids[1]}").json["state"] == "OK"
+    compared = cli(own, "compare", *map(str, ids[1:]))
+    assert compared.stderr == "numaprobe: the method differs: A has prp4-v1, B has prp4-v2\n", compared
+    mixed = cli(own, "baseline", "set", "both", *map(str, ids[1:]))
+    assert mixed.stderr.startswith(f"numaprobe: run {ids[2]} was measured in another way (prp4-v2"), mixed
+
+
 def test_check_speaks_nagios(own, bench):
     gone = cli(own, "check")
     assert gone.returncode == 3 and gone.stdout.startswith("NUMAPROBE UNKNOWN - ")
+    told = cli(own, "check", "-o", "json")
+    answer = json.loads(told.stdout)
+    assert told.returncode == answer["code"] == 3 and answer["state"] == "UNKNOWN" and told.stderr == "", told
+    assert answer["line"] + "\n" == gone.stdout and answer["line"].endswith(answer["text"]), answer
     runs = [succeed(own) for _ in range(3)]
     assert cli(own, "baseline", "set", "default", *map(str, runs)).returncode == 0
     fine = cli(own, "check")

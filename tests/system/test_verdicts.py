@@ -90,7 +90,7 @@ def test_history_ends_with_the_verdict_of_check(fleet):
 
 def test_check_of_a_run_of_the_baseline_itself(fleet):
     daemon, ids = fleet
-    own = "the run is one of the baseline: nothing was measured since"
+    own = "the run is one of the baseline: no run was measured in this way since"
     assert {name for name in ids if own in daemon.get(f"/v1/check?run={ids[name]}").json["line"]} == {"first"}
 
 
