@@ -333,13 +333,16 @@ static void loaded(const struct result *r, struct buf *out)
 // --- Scan --------------------------------------------------------------------------------------
 
 // What is odd, a line each: the unit, what is slow, per cent of the peers and the interval.
-static int scan_odd_lines(const struct result *r, const struct matrix *m, struct buf *out)
+// Adds to *loose what deviates and was not confirmed. Returns how many are odd.
+static int scan_odd_lines(const struct result *r, const struct matrix *m, int *loose,
+                          struct buf *out)
 {
     char unit[80], aspect[32];
     int odd = 0;
     for (int row = 0; row < m->row.n; row++)
         for (int c = 0; c < m->col.n; c++) {
             const struct cell *cell = matrix_at(m, row, c);
+            *loose += scan_is_unconfirmed(cell);
             if (!scan_is_odd(cell))
                 continue;
             result_print_row_label(r, m, row, unit, sizeof unit);
@@ -356,14 +359,18 @@ static int scan_odd_lines(const struct result *r, const struct matrix *m, struct
 
 static void scan_tables(const struct result *r, struct buf *out)
 {
-    int odd = 0;
+    int odd = 0, loose = 0;
     buf_fmt(out, "Slower than the peers (%% of their median)\n%-6s %-*s %-*s %*s %*s %*s\n", "",
             LABEL_WIDTH, "", COLUMN_WIDTH, "", COLUMN_WIDTH, "median", COLUMN_WIDTH, "low",
             COLUMN_WIDTH, "high");
     for (int i = 0; i < r->n; i++)
         if (axes_are(&r->list[i], r->list[i].row.name, "aspect"))
-            odd += scan_odd_lines(r, &r->list[i], out);
-    buf_str(out, odd ? "" : "nothing is odd\n");
+            odd += scan_odd_lines(r, &r->list[i], &loose, out);
+    if (loose)
+        buf_fmt(out, "%d deviation%s not confirmed: raise --budget, or --visits\n", loose,
+                loose == 1 ? " was" : "s were");
+    else if (!odd)
+        buf_str(out, "nothing is odd\n");
     for (int i = 0; i < r->n; i++)
         if (r->list[i].row.n <= SCAN_ROWS) {
             buf_char(out, '\n');

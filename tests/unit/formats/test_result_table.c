@@ -197,6 +197,36 @@ static void test_empty_messages(void)
     CHECK(strstr(buf_text(&out), "\nlatency of 0.50 us\n"), "%s", buf_text(&out));
 }
 
+// What deviates and was not confirmed may be odd, or not.
+static void test_unconfirmed(void)
+{
+    enum { SCAN_MATRICES = 7 };
+    static const struct shape latency = {"latency", "latency", "ns", "rank", "working_set"},
+                              core = {"core", "deviation", "%", "rank", "aspect"};
+    struct matrix m[SCAN_MATRICES] = {0};
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    for (int i = 0; i < SCAN_MATRICES; i++) {
+        CHECK_INT(shape_make(&m[i], i ? &core : &latency, 2, 1, NULL), 0, "a matrix");
+        for (int row = 0; row < 2; row++) {
+            matrix_at(&m[i], row, 0)->v[CELL_MEDIAN] = 100;
+            matrix_at(&m[i], row, 0)->v[CELL_CONVERGED] = 1;
+        }
+    }
+    result_tables_write(m, SCAN_MATRICES, NULL, 0, 0, &out);
+    CHECK(strstr(buf_text(&out), "\nnothing is odd\n"), "%s", buf_text(&out));
+    matrix_at(&m[1], 1, 0)->v[CELL_MEDIAN] = 120;
+    matrix_at(&m[1], 1, 0)->v[CELL_N] = 4;
+    matrix_at(&m[1], 1, 0)->v[CELL_CONVERGED] = 0;
+    buf_reset(&out);
+    result_tables_write(m, SCAN_MATRICES, NULL, 0, 0, &out);
+    CHECK(!strstr(buf_text(&out), "nothing is odd") &&
+              strstr(buf_text(&out),
+                     "\n1 deviation was not confirmed: raise --budget, or --visits\n"),
+          "%s", buf_text(&out));
+    for (int i = 0; i < SCAN_MATRICES; i++)
+        matrix_fini(&m[i]);
+}
+
 int main(void)
 {
     test_golden();
@@ -206,5 +236,6 @@ int main(void)
     test_notes();
     test_rank_notes();
     test_empty_messages();
+    test_unconfirmed();
     return tap_done();
 }
