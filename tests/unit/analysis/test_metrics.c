@@ -881,6 +881,21 @@ static void test_disturbed(void)
     matrix_fini(&m);
 }
 
+// The variant of a run of another method than today's names it ("by=prp4-v1"). It is stored with
+// the metrics, so a new method needs a new version of them: else runs of both are one series.
+static void test_methods(void)
+{
+    CLEANUP_BUF struct buf methods = BUF_INIT;
+    for (int b = 0; b < BENCHMARKS; b++)
+        buf_fmt(&methods, "%s ", benchmarks[b].method);
+    CHECK(METRICS_VERSION == 7 &&
+              strcmp(buf_text(&methods),
+                     "prp4-v2 prp4-v2 stream-v2 pingpong-v1 c2c-v2 touch-v2 loaded-v1 pagefault-v1 "
+                     "hierarchy-v1 scan-v1 atomics-v1 ") == 0,
+          "METRICS_VERSION is raised with each new method; now %d: %s", METRICS_VERSION,
+          buf_text(&methods));
+}
+
 // docs/METRICS.md has each rule's line, and no other.
 static void test_document(void)
 {
@@ -931,6 +946,7 @@ int main(void)
     test_rules();
     test_disturbed();
     test_disturbed_ranks();
+    test_methods();
     test_document();
     return tap_done();
 }
