@@ -11,6 +11,7 @@
 #include "client/commands.h"
 #include "client/http.h"
 #include "client/print.h"
+#include "client/problem.h"
 #include "model/fingerprint.h"
 #include "model/nodeset.h"
 
@@ -93,6 +94,19 @@ static int get_page(struct push *p, struct http_reply *page, struct err *err)
     return page->status == 200 ? 0 : http_problem(page, err);
 }
 
+static void hint_there(void)
+{
+    problem_access("use a token of the collector, of scope push, for this node "
+                   "(--to-token-file=FILE)");
+}
+
+// What the collector refuses has nothing to do with the token for the daemon.
+static int refused_there(const struct http_reply *reply, struct err *err)
+{
+    hint_there();
+    return http_problem(reply, err);
+}
+
 static int take_outcome(struct push *p, const struct json *said, struct err *err)
 {
     static const char *const again[] = {"behind", "reinstalled", "renamed"};
@@ -121,7 +135,7 @@ static int push_page(struct push *p, const char *path, struct err *err)
         http_post(p->to, path, "application/json", &page.body, &reply, err) < 0)
         return -1;
     if (reply.status != 200)
-        return http_problem(&reply, err);
+        return refused_there(&reply, err);
     CLEANUP_JSON struct json *said = json_parse(buf_text(&reply.body), reply.body.len, err);
     return said ? take_outcome(p, said, err) : -1;
 }
@@ -141,7 +155,7 @@ static int push_facts(struct push *p, const char *place, const char *hash, struc
         return http_problem(&facts, err);
     if (http_post(p->to, buf_text(&to), "application/json", &facts.body, &reply, err) < 0)
         return -1;
-    return reply.status == 200 || reply.status == 409 ? 0 : http_problem(&reply, err);
+    return reply.status == 200 || reply.status == 409 ? 0 : refused_there(&reply, err);
 }
 
 // A node has no /v1/fleet, and says no more than that.
@@ -149,6 +163,7 @@ static int tell_of_node(const struct push *p, struct err *err)
 {
     CLEANUP_JSON struct json *answer = NULL;
     struct err none = {0};
+    hint_there();
     if (err->code != ERR_NOT_FOUND || http_json(p->to, "GET", "/v1/node", NULL, &answer, &none) < 0)
         return -1;
     return err_set(err, ERR_NOT_FOUND, "to",
@@ -187,6 +202,7 @@ int cmd_push(struct cli *c, const struct invocation *i, struct err *err)
         return err_set(err, ERR_USAGE, "to", "name the collector: --to=https://HOST:PORT");
     *to = *c;
     to->url_assumed = false;
+    to->token_of_file = true;
     to->url_option = "--to";
     to->cert[0] = to->key[0] = '\0'; // they are for the daemon, as its token is
     snprintf(to->url, sizeof to->url, "%s", f->to);

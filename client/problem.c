@@ -84,21 +84,25 @@ void problem_write(const struct err *err, struct buf *out)
     write_text(err->text, out);
 }
 
-static bool of_collector;
+static const char *access_hint; // NULL: that of a node's daemon
+
+void problem_access(const char *text)
+{
+    access_hint = text;
+}
 
 void problem_of_collector(void)
 {
-    of_collector = true;
+    problem_access("use a token (--token-file=FILE) or the collector's Unix socket "
+                   "(--fleet=unix:" SOCKET_OF_COLLECTOR ")");
 }
 
 // A request without a token over TCP: the socket may be closed to this account, or not be used.
 static void print_access_hint(void)
 {
     struct err denied;
-    if (of_collector) {
-        fputs("numaprobe: use a token (--token-file=FILE) or the collector's Unix socket "
-              "(--fleet=unix:" SOCKET_OF_COLLECTOR ")\n",
-              stderr);
+    if (access_hint) {
+        fprintf(stderr, "numaprobe: %s\n", access_hint);
         return;
     }
     if (socket_denied(SOCKET_OF_SYSTEM)) {

@@ -10,5 +10,7 @@ void problem_write(const struct err *err, struct buf *out);
 int problem_report(const char *about, const struct err *err);
 // A line behind the error that problem_report prints next: what a user can do. A constant.
 void problem_hint(const char *text);
+// Instead of the line behind an error of access that names the socket and --token-file. A constant.
+void problem_access(const char *text);
 // From now on errors are those of a fleet's collector: hints name its socket and --fleet.
 void problem_of_collector(void);

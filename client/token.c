@@ -40,25 +40,30 @@ static int token_read_file(const char *path, char *out, struct err *err)
     return token_check(out, err);
 }
 
-// Where what is sent can be read on the way.
+// "localhost:7780", "127.0.0.2", "[::1]:7780"; what stands behind a host may be its port alone.
+static bool is_near(const char *host, size_t n)
+{
+    static const char *const names[] = {"localhost", "[::1]"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        size_t name = strlen(names[i]);
+        if (str_starts(host, names[i]) && (n == name || (n > name && host[name] == ':')))
+            return true;
+    }
+    return str_starts(host, "127.") && strspn(host, "0123456789.:") >= n;
+}
+
+// Where what is sent can be read on the way. An address without a scheme is one of http.
 static bool in_clear(const char *url)
 {
-    static const char *const near[] = {"http://localhost", "http://127.", "http://[::1]"};
-    if (!str_starts(url, "http://"))
+    const char *host = str_starts(url, "http://") ? url + strlen("http://") : url;
+    if (str_starts(url, "https://") || str_starts(url, "unix:"))
         return false;
-    for (size_t i = 0; i < COUNT_OF(near); i++) {
-        size_t n = strlen(near[i]);
-        const char *rest = url + n;
-        if (str_starts(url, near[i]) && (i == 1 ? !rest[strspn(rest, "0123456789.:/")]
-                                                : !*rest || *rest == ':' || *rest == '/'))
-            return false;
-    }
-    return true;
+    return str_url_has_user(url) || !is_near(host, strcspn(host, "/?#"));
 }
 
 int token_find(const struct cli *c, char token[TOKEN_ROOM], struct err *err)
 {
-    const char *given = getenv("NUMAPROBE_TOKEN");
+    const char *given = c->token_of_file ? NULL : getenv("NUMAPROBE_TOKEN");
     *token = '\0';
     if ((!given || !*given) && !*c->token_file)
         return 0;

@@ -76,7 +76,8 @@ static int check_push(const struct poller *p, struct polled *n, struct err *err)
                        "a page of this node ended the process that reads pages; others are taken "
                        "an hour later");
     if (n->busy)
-        return err_set(err, ERR_CONFLICT, "name", "the page before is not stored yet");
+        return err_set(err, ERR_CONFLICT, "name",
+                       "another page of this node is not stored yet; send this one after it");
     if (ingest_backlog(p->ingest) >= INGEST_BACKLOG_MAX)
         return err_set(err, ERR_UNAVAILABLE, "store", "too many pages wait for the store");
     if (!node_allowed(n, PUSH_COUNTS))

@@ -89,7 +89,8 @@ int access_check_node(const struct request *q, const char *node, struct err *err
     for (int i = 0; i < n; i++)
         if (strcmp(list[i].name, q->token) == 0 && token_names(&list[i], node))
             return 0;
-    return err_set(err, ERR_FORBIDDEN, "name", "the token %s is not for this node", q->token);
+    return err_set(err, ERR_FORBIDDEN, "name", "the token %s is not for the node %.63s", q->token,
+                   node);
 }
 
 int access_check_member(const struct request *q, enum scope needed, const char *member,

@@ -657,7 +657,9 @@ def test_a_token_does_not_go_to_whoever_has_the_port(tmp_path):
 
 @pytest.mark.parametrize("url,sent", [("http://192.0.2.1:1", False), ("http://localhost.evil.test:1", False),
                                       ("http://127.0.0.1.evil.test:1", False), ("http://127.0.0.1@evil.test", False),
-                                      ("http://127.0.0.1:1", True), ("http://[::1]:1", True), ("https://127.0.0.1:1", True)])
+                                      ("192.0.2.1:1", False), ("evil.test", False), ("http://localhost:x@evil.test:1", False),
+                                      ("http://127.0.0.1:1", True), ("http://[::1]:1", True), ("https://127.0.0.1:1", True),
+                                      ("127.0.0.1:1", True), ("localhost:1", True), ("http://127.0.0.1:1/x", True)])
 def test_a_token_does_not_travel_in_clear(url, sent):
     done = cli("runs", env={"NUMAPROBE_URL": url, "NUMAPROBE_TOKEN": "np_x"})
     assert ("in clear" not in done.stderr) == sent, done.stderr

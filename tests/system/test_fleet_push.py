@@ -15,6 +15,7 @@ import pytest
 
 from client import CLIENT, run
 from conftest import PATIENCE, fake_bench_env, until
+from test_access import cli
 from test_fleetd import NO_NODE_IS_LATE, collect  # noqa: F401
 from test_fleet_campaigns import begin, ended, probed, send, show
 from test_fleetd_store import fill, small_disk
@@ -185,7 +186,7 @@ def test_a_token_opens_its_nodes_and_nothing_else(pushed):
     body = page(c, first)
     assert post(c, second, mine, page(c, second))[0] == 403, "another node's name"
     refused = push(c, second, mine)
-    assert refused.returncode == 4 and "not for this node" in refused.stderr, refused
+    assert refused.returncode == 4 and f"not for the node {second}" in refused.stderr, refused
     assert post(c, first, None, body)[0] == 401
     wrong = c.home / "wrong"
     wrong.write_text("np_" + 64 * "0")
@@ -286,6 +287,17 @@ def test_a_node_that_does_not_push_is_late_and_then_down(pushed):
     requests = c.status()["failed"]
     assert requests == 0, "it was never contacted"
     assert push(c, name, file).returncode == 0 and stored(c, name) == [(12, 12)]
+
+
+def test_the_token_for_the_daemon_does_not_go_to_the_collector(pushed):
+    c = pushed(2)
+    name = c.fleet.names[0]
+    file = token(c, "mine", name)
+    named(c, name)
+    done = cli("push", f"--to={c.url}", f"--to-token-file={file}", env={"NUMAPROBE_URL": local(c, name), "NUMAPROBE_TOKEN": "np_daemon"})
+    assert done.returncode == 0 and stored(c, name) == [(12, 12)], done
+    done = cli("push", f"--to={c.url}", env={"NUMAPROBE_URL": local(c, name), "NUMAPROBE_TOKEN": file.read_text().strip()})
+    assert done.returncode == 4 and "--to-token-file" in done.stderr and "--token-file" not in done.stderr, done
 
 
 def test_what_is_missing_is_named(pushed):
