@@ -29,7 +29,8 @@ static int rule_read(const char *text, size_t n, struct certificate_rule *out, s
                        TOKEN_NAME_MAX);
     if (!scope_find(colon + 1, &out->scope) || out->scope < SCOPE_READ)
         return err_set(err, ERR_INVALID, "tls_client_scope",
-                       "the scope of \"%.60s\" must be read, run or admin", word);
+                       "the scope of \"%.60s\" must be read, run or admin, not \"%.20s\"", word,
+                       colon + 1);
     return 0;
 }
 

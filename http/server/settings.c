@@ -107,7 +107,7 @@ int http_settings_finish(struct http_settings *s, const char *program, const cha
         return err_set(err, ERR_USAGE, "tls_client_scope",
                        "tls_client_scope needs tls_client_ca, which verifies the certificates");
     if (certificates_check(s->tls_client_scope, err) < 0)
-        return -1;
+        return err_prefix(err, "tls_client_scope");
     room = sizeof s->token_file;
     if (!*s->token_file && snprintf(s->token_file, room, "%s/tokens", state_dir) >= (int)room)
         return err_set(err, ERR_USAGE, "state_dir", "--state-dir is too long");

@@ -179,7 +179,8 @@ def test_scopes_of_certificates_are_checked(numaprobed, pki, tmp_path):
     ca = f"--tls-client-ca={pki}/ca.pem"
     for scope, said in (("fleetd:read", "must be CN=NAME:SCOPE"), ("CN=fleetd", "must be CN=NAME:SCOPE"),
                         ("CN=:read", "1 to 63 letters"), ("CN=a b:read", "1 to 63 letters"), ("CN=a:all", "read, run or admin"),
-                        ("CN=a:none", "read, run or admin"), ("CN=a:read,CN=a:run", "two scopes"),
+                        ("CN=a:none", "read, run or admin"), ("CN=a:push", 'tls_client_scope: the scope of "CN=a" must be read, run or admin, not "push"'),
+                        ("CN=a:read,CN=a:run", "two scopes"),
                         ("CN=" + "a" * 100 + ":read", "must be CN=NAME:SCOPE")):
         assert said in refused(numaprobed, tmp_path, *files(pki), ca, f"--tls-client-scope={scope}"), scope
     assert "needs tls_client_ca" in refused(numaprobed, tmp_path, *files(pki), "--tls-client-scope=CN=a:read")
