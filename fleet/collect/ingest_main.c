@@ -135,6 +135,20 @@ static void refuse(struct gathered *g, const struct err *err)
     memcpy(g->report.member, err->member, sizeof g->report.member);
 }
 
+// Dated as the store dates them: a run of a clock that is ahead has the time of its arrival.
+static int64_t newest_measured(const struct summary_page *page, int64_t received_ms)
+{
+    int64_t newest_ms = 0;
+    for (int i = 0; i < page->n_runs; i++) {
+        int64_t at_ms = page->runs[i].measured_ms;
+        if (at_ms > received_ms + FLEET_STORE_AHEAD_MS)
+            at_ms = received_ms;
+        if (at_ms > newest_ms)
+            newest_ms = at_ms;
+    }
+    return newest_ms;
+}
+
 static void gather_page(struct gathered *g, const char *body, size_t n)
 {
     struct err err = {0};
@@ -145,9 +159,7 @@ static void gather_page(struct gathered *g, const char *body, size_t n)
     }
     g->paged = true;
     g->report.more = g->page.more;
-    for (int i = 0; i < g->page.n_runs; i++)
-        if (g->page.runs[i].measured_ms > g->report.newest_ms)
-            g->report.newest_ms = g->page.runs[i].measured_ms;
+    g->report.newest_ms = newest_measured(&g->page, g->head.received_ms);
     memcpy(g->report.history, g->page.history_id, sizeof g->report.history);
     memcpy(g->report.version, g->page.version, sizeof g->report.version);
 }

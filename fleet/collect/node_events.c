@@ -195,7 +195,7 @@ void node_stored(struct polled *n, const struct ingest_report *r)
         n->poison_ms = 0;
     n->too_old = r->outcome == FLEET_NAMELESS;
     snprintf(n->version, sizeof n->version, "%s", r->version);
-    if (r->newest_ms > n->newest_ms)
+    if (r->stored && r->newest_ms > n->newest_ms)
         n->newest_ms = r->newest_ms;
     note_unkept(n, r->unkept);
     node_event(n, NODE_RESPONDED);

@@ -234,6 +234,22 @@ def test_a_page_that_comes_again_is_stored_once(pushed):
     assert push(c, name, file).returncode == 0 and stored(c, name) == [(40, 40)]
 
 
+def test_the_newest_run_is_dated_as_it_is_stored(pushed):
+    """A run of a clock that is ahead has the time of its arrival, and a page that is not stored dates nothing."""
+    c = pushed(3)
+    first, second = c.fleet.names[:2]
+    file = token(c, "both", f"{first},{second}")
+    named(c, first, second)
+    body = json.loads(page(c, first))
+    body["runs"][0]["measured"] = "9999-12-31T23:59:59.999Z"
+    assert post(c, second, file, json.dumps(body).encode())[1]["outcome"] == "alien"
+    assert post(c, first, file, json.dumps(body).encode())[1]["outcome"] == "stored"
+    assert c.node(second)["newest"] is None
+    newest = c.node(first)["newest"]
+    assert newest < "9999", newest
+    assert c.rows(f"SELECT max(measured_ms) / 1000 = unixepoch('{newest[:19]}') FROM run") == [(1,)], newest
+
+
 def test_a_hostile_page_ends_no_more_than_the_process_that_reads_it(pushed):
     c = pushed()
     name, other = c.fleet.names[:2]
