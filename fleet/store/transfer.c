@@ -172,18 +172,41 @@ static int own_history(struct err *err)
                    "that database has a history of its own: move into an empty one");
 }
 
+// A collector that no node has responded to can have campaigns and findings. What opening a
+// database writes is no history.
+static int transfer_is_empty(struct transfer *t, bool *empty, struct err *err)
+{
+    static const char *const opened[] = {"identity", "skipped"};
+    char sql[120];
+    *empty = true;
+    for (int i = 0; i < t->n_tables && *empty; i++) {
+        const char *name = t->tables[i].name;
+        int64_t rows = 0;
+        if (strcmp(name, opened[0]) == 0 || strcmp(name, opened[1]) == 0)
+            continue;
+        snprintf(sql, sizeof sql, "SELECT count(*) FROM (SELECT 1 FROM %s LIMIT 1) AS one", name);
+        if (transfer_query(t->to, sql, NULL, 0, fleet_number, &rows, err) < 0)
+            return -1;
+        *empty = !rows;
+    }
+    return 0;
+}
+
 // *done: nothing is to be copied any more; it was killed after the last commit.
 static int transfer_first(struct transfer *t, int64_t version, bool *done, struct err *err)
 {
     int64_t moving, own, nodes = 0;
+    bool empty;
     if (transfer_meta_get(t->to, "moving", &moving, err) < 0 ||
         transfer_meta_get(t->to, "version", &own, err) < 0 ||
-        transfer_query(t->to, "SELECT count(*) FROM node", NULL, 0, fleet_number, &nodes, err) < 0)
+        transfer_query(t->to, "SELECT count(*) FROM node", NULL, 0, fleet_number, &nodes, err) <
+            0 ||
+        transfer_is_empty(t, &empty, err) < 0)
         return -1;
     *done = moving < 0 && nodes && own == version;
     if (*done || moving == version)
         return 0;
-    if (moving < 0 && nodes)
+    if (moving < 0 && !empty)
         return own_history(err);
     return transfer_clear(t, err) < 0 || tables_copy(t, 0, err) < 0 ||
                    transfer_meta_set(t->to, "moved", 0, err) < 0 ||

@@ -157,7 +157,18 @@ def test_a_move_notices_what_it_must_not_do(history, make_postgresql, tmp_path):
             (history.file, "postgresql:///x?host=/nowhere", 1, "--move-to: no connection to PostgreSQL (")):
         done = subprocess.run([FLEETD, f"--store={store}", f"--move-to={target}"], capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == status and done.stderr.startswith("numaprobe-fleetd: " + said), (done.returncode, done.stderr)
-    assert move(history.file, server).returncode == 0
+    opened = Collector(history.home, history.fleet, f"--store={server.uri}", f"--run-dir={history.home}/other")
+    opened.options = [o for o in opened.options if not o.startswith("--hostfile")]
+    opened.start()
+    try:
+        until(lambda: opened.status()["store_ready"])
+    finally:
+        opened.stop()
+    server.rows("INSERT INTO document VALUES ('h', '{}')")
+    refused = move(history.file, server)
+    assert refused.returncode == 1 and "history of its own" in refused.stderr, "no node, but something else"
+    server.rows("DELETE FROM document")
+    assert move(history.file, server).returncode == 0, "a collector has opened it, and nothing else"
     server.rows("UPDATE meta SET value = 3 WHERE name = 'version'; INSERT INTO meta VALUES ('moving', 3), ('moved', 0)")
     assert move(history.file, server).returncode == 0, "the file has changed since: it begins anew"
     server.rows("UPDATE run SET seq = seq + 1000 WHERE node = 3")
