@@ -24,7 +24,6 @@
 enum {
     POINTS_MAX = 10000,        // the newest; 130 bytes each in JSON: 1.3 MB
     CHANGES_POINTS_MAX = 2000, // the newest are searched: 0.4 s at most
-    BAND_DAYS = 60,            // of a class, unless the request says since when
     BAND_RUNS_MAX = 1500,      // of a node and kind
     BAND_HASH_LENGTH = 64,
 };
@@ -206,8 +205,7 @@ static int stored_days_read(const struct request *q, const struct fleet_line *li
         .since_ms = line->since_ms, .until_ms = line->until_ms, .values_only = true};
     o.now_ms = clock_wall_ms();
     o.runs_max = BAND_RUNS_MAX;
-    if (!w.since_ms)
-        w.since_ms = (w.until_ms ? w.until_ms : o.now_ms) - BAND_DAYS * BAND_DAY_MS;
+    w.since_ms = stretch_begins(q, w.since_ms, w.until_ms);
     if (strlen(class) == BAND_HASH_LENGTH)
         w.class_hash = class; // the others need not be read
     out->fleet = stored_fleet_read(q, &o, &w, err);

@@ -16,20 +16,17 @@
 #include "fleet/services/stored_fleet.h"
 
 enum {
-    STRETCH_DAYS = 60,       // unless the request says since when
     STRETCH_RUNS_MAX = 1500, // of a node and kind: an hourly run of 60 days, and room
     ROLLOUTS_LIMIT = 100,    // listed, unless the request says another number
     ROLLOUTS_LIMIT_MAX = 1000,
 };
-#define STRETCH_DAY_MS INT64_C(86400000)
 
 static int read_stretch(const struct request *q, int64_t *since, int64_t *until, struct err *err)
 {
     *since = *until = 0;
     if (stretch_read(q, since, until, err) < 0)
         return -1;
-    if (!*since)
-        *since = (*until ? *until : clock_wall_ms()) - STRETCH_DAYS * STRETCH_DAY_MS;
+    *since = stretch_begins(q, *since, *until);
     return 0;
 }
 

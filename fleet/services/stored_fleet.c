@@ -12,6 +12,8 @@
 #include "fleet/services/services.h"
 #include "fleet/services/stored_facts.h"
 
+#define STRETCH_MS (60 * INT64_C(86400000))
+
 int where_read(const struct request *q, struct nodeset *out, bool *given, struct err *err)
 {
     const char *where = request_query(q, "where");
@@ -54,6 +56,14 @@ int stretch_read(const struct request *q, int64_t *since_ms, int64_t *until_ms, 
     return *until_ms || *since_ms < now_ms
                ? 0
                : err_set(err, ERR_INVALID, "since", "must be before now");
+}
+
+int64_t stretch_begins(const struct request *q, int64_t since_ms, int64_t until_ms)
+{
+    if (request_query(q, "since"))
+        return since_ms; // also 1970-01-01, which is 0
+    since_ms = (until_ms ? until_ms : clock_wall_ms()) - STRETCH_MS;
+    return since_ms > 0 ? since_ms : 0;
 }
 
 struct stored_pages {

@@ -23,6 +23,8 @@ int where_is_stored(const struct request *q, const struct nodeset *where, const 
 // ?since= and ?until=, which stay as they are where they are not given; until 0: now.
 // ERR_INVALID ("since"): the stretch is empty.
 int stretch_read(const struct request *q, int64_t *since_ms, int64_t *until_ms, struct err *err);
+// Where a stretch that was read begins if without ?since= it is the last 60 days until its end.
+int64_t stretch_begins(const struct request *q, int64_t since_ms, int64_t until_ms);
 
 // The newest runs of all nodes, as old as ?window_days= allows, whatever ?where= names: what the
 // peers of a node are does not depend on who asks. ?class=: of its nodes alone. NULL and an error.

@@ -102,6 +102,20 @@ def test_rollouts_of_a_stretch_and_of_some_nodes(collect):  # noqa: F811
     assert c.problem("/v1/fleet/effect?fact=nothing")[1]["detail"] == 'no node has the fact "nothing"'
 
 
+def test_a_stretch_since_1970_is_everything(collect):  # noqa: F811
+    """A time of 0 is a time, and not the default of 60 days."""
+    c = collect(10, "--runs=14", "--interval-s=10d", "--run-ms=0", "--waves=1").start()
+    c.wait_known(10)
+    row = c.get("/v1/fleet/classes")["classes"][0]
+    for path, part in ((f"history?metric={METRIC}&class={row['class']}", "days"), ("rollouts?limit=9", "rollouts"),
+                       (f"history?metric={METRIC}&band=true&node={c.fleet.names[0]}", "band"), ("effect?fact=microcode", "nodes")):
+        first, second = (c.get(f"/v1/fleet/{path}&since=1970-01-0{day}")[part] for day in (1, 2))
+        assert first and first == second, path
+    days = c.get(f"/v1/fleet/history?metric={METRIC}&class={row['class']}")["days"]
+    assert len(days) < len(c.get(f"/v1/fleet/history?metric={METRIC}&class={row['class']}&since=1970-01-01")["days"])
+    assert c.get("/v1/fleet/rollouts?until=1970-01-10")["rollouts"] == []
+
+
 def test_nodes_in_order_of_a_metric(collect):  # noqa: F811
     c = collect(40, "--runs=8", "--bad=1").start()
     c.wait_up(40)
