@@ -463,6 +463,14 @@ bool naming_begins(const struct naming *n)
     return false;
 }
 
+bool naming_announces(const struct naming *n)
+{
+    for (int i = 0; i < n->n; i++)
+        if (n->list[i].kind == SOURCE_ANNOUNCE)
+            return true;
+    return false;
+}
+
 const char *naming_problem(const struct naming *n)
 {
     for (int i = 0; i < n->n; i++)

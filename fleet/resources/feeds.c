@@ -25,13 +25,24 @@ static void write_feed_place(const struct poller *p, const struct polled *n, str
     jsonw_end(w);
 }
 
+// A token names the node, or the request has no access. So the source "announce" will name it too,
+// when it has been read since the start, or since the token was made.
+static const struct polled *feed_pushing(const struct request *q, struct err *err)
+{
+    const struct fleet_services *s = fleet_of(q);
+    const struct polled *n = poller_pushing(s->poller, q->name, err);
+    const char *problem = naming_problem(s->naming);
+    if (!n && naming_announces(s->naming))
+        err_set(err, ERR_UNAVAILABLE, "name", "%.63s is not listed yet: %.150s", q->name,
+                *problem ? problem : "the tokens are being read");
+    return n;
+}
+
 int fleetd_feed_place(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct jsonw w = jsonw_to(&body);
-    const struct polled *n = access_check_node(q, q->name, err) < 0
-                                 ? NULL
-                                 : poller_pushing(fleet_of(q)->poller, q->name, err);
+    const struct polled *n = access_check_node(q, q->name, err) < 0 ? NULL : feed_pushing(q, err);
     if (!n || poller_check_open(fleet_of(q)->poller, err) < 0)
         return -1;
     jsonw_object(&w, NULL);
@@ -90,17 +101,18 @@ static int send_pushed(const struct poller *p, const struct polled *n, bool page
 static int take_push(struct request *q, const char *hash, struct reply *r, struct err *err)
 {
     struct poller *poller = fleet_of(q)->poller;
+    if (!q->made && access_check_node(q, q->name, err) < 0)
+        return -1;
+    const struct polled *n = feed_pushing(q, err);
+    if (!n)
+        return -1;
     if (!q->made) {
-        int64_t number = access_check_node(q, q->name, err) < 0 ? -1
-                         : hash ? poller_push_facts(poller, q->name, hash, &q->body, err)
-                                : poller_push(poller, q->name, &q->body, err);
+        int64_t number = hash ? poller_push_facts(poller, q->name, hash, &q->body, err)
+                              : poller_push(poller, q->name, &q->body, err);
         if (number < 0)
             return -1;
         q->made = number;
     }
-    const struct polled *n = poller_pushing(poller, q->name, err);
-    if (!n)
-        return -1;
     if (!n->push || n->push->number != q->made)
         return err_set(err, ERR_CONFLICT, "name", "something else of this node has come");
     if (n->push->settled)

@@ -305,6 +305,43 @@ def test_a_node_that_does_not_push_is_late_and_then_down(pushed):
     assert push(c, name, file).returncode == 0 and stored(c, name) == [(12, 12)]
 
 
+def test_a_push_before_the_tokens_are_read_is_one_for_later(pushed):
+    """Right behind a start, and right behind a new token: who sends is not told that no source names the node."""
+    c = pushed(3)
+    first, second = c.fleet.names[:2]
+    file = token(c, "one", first)
+    said = []
+
+    def stored_at_last(name, file):
+        status, answer = post(c, name, file, page(c, name))
+        said.append((status, answer.get("detail", "")))
+        return status == 200
+    until(lambda: stored_at_last(first, file))
+    c.stop()
+    c.start()
+    until(lambda: stored_at_last(first, file))
+    file = token(c, "two", second)
+    until(lambda: stored_at_last(second, file))
+    assert {status for status, _ in said} <= {200, 503}, said
+
+
+def test_a_push_while_the_list_of_tokens_is_in_doubt_is_one_for_later(pushed):
+    c = pushed(2)
+    name = c.fleet.names[0]
+    token(c, "many", "m[1-100]")
+    named(c, "m100")
+    assert run("token", "revoke", "many", url=f"unix:{c.home}/run/numaprobe-fleetd.sock").returncode == 0
+    until(lambda: any("100" in s["problem"] for s in c.status()["sources"]))
+    file = token(c, "one", name)
+    status, problem = post(c, name, file, page(c, name))
+    assert status == 503 and f"{name} is not listed yet: " in problem["detail"] and "100" in problem["detail"], problem
+
+    def stored_at_last():
+        c.process.send_signal(signal.SIGHUP)  # it is read again, and agrees with itself
+        return push(c, name, file).returncode == 0
+    until(stored_at_last)
+
+
 def test_the_token_for_the_daemon_does_not_go_to_the_collector(pushed):
     c = pushed(2)
     name = c.fleet.names[0]
