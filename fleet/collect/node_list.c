@@ -157,9 +157,10 @@ static int list_merge(struct poller *p, const struct naming_node *list, int coun
     return 0;
 }
 
+// A request that waits for its page looks at the node.
 static bool node_forgettable(const struct polled *n)
 {
-    return n->state == NODE_GONE && !n->busy && !(n->push && n->push->number);
+    return n->state == NODE_GONE && !n->busy && !(n->push && n->push->wake);
 }
 
 // Sources that name ever new nodes must not fill the memory. What is stored of them stays.

@@ -353,6 +353,45 @@ static void test_facts_that_arrive_one_by_one(void)
     CHECK_INT(poller_changes(poller, now + 20000), last + 1, "and are not forgotten");
 }
 
+static void wake_no_one(void *ctx)
+{
+    (void)ctx;
+}
+
+// More than are listed once no source names them. All have pushed a page, and of one it is awaited.
+static void test_gone(void)
+{
+    enum { MANY = 16400 };
+    static char names[MANY][16];
+    static struct naming_node list[MANY];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(names[i], sizeof names[i], "many%05d", i);
+        list[i] = (struct naming_node){{names[i], ANNOUNCED_URL, "", "", "", ""}, "", 1};
+    }
+    CHECK_INT(poller_set_nodes(poller, list, MANY, true, &err), 0, "nodes: %s", err.text);
+    struct polled *awaited = NULL;
+    for (int i = 0; i < poller->n; i++) {
+        struct polled *n = poller->nodes[i];
+        if (strncmp(n->name, "many", 4) != 0)
+            continue;
+        n->push = calloc(1, sizeof *n->push);
+        if (n->push)
+            *n->push = (struct pushed){.number = i + 1, .settled = true};
+        awaited = n;
+    }
+    CHECK(awaited && awaited->push, "they have pushed");
+    if (!awaited || !awaited->push)
+        return;
+    awaited->push->wake = wake_no_one;
+    CHECK_INT(poller_set_nodes(poller, named, COUNT_OF(named), true, &err), 0, "nodes: %s",
+              err.text);
+    int left = 0;
+    for (int i = 0; i < poller->n; i++)
+        left += strncmp(poller->nodes[i]->name, "many", 4) == 0;
+    CHECK_INT(left, 1, "that which is awaited is still there, and no other");
+    awaited->push->wake = NULL;
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--ingest") == 0)
@@ -374,6 +413,7 @@ int main(int argc, char **argv)
     test_named_anew();
     test_judging();
     test_campaigns(campaigns);
+    test_gone();
     campaigns_free(campaigns);
     poller_free(poller);
     loop_free(loop);
