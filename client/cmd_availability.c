@@ -90,8 +90,9 @@ static void print_notes(const struct json *notes)
 int cmd_availability(struct cli *c, const struct invocation *i, struct err *err)
 {
     static const struct column columns[] = {
-        {"weight", "WEIGHT", false}, {"kind", "KIND", false}, {"measured", "MEASURED", true},
-        {"limit", "LIMIT", true},    {"unit", "UNIT", false}, {"text", "TEXT", false}};
+        {"weight", "WEIGHT", false},    {"kind", "KIND", false},
+        {"measured", "MEASURED", true}, {"limit", "LIMIT", true},
+        {"unit", "UNIT", false},        {.name = "text", .title = "TEXT", .wraps = true}};
     const struct benchmark *b = &benchmarks[i->spec->benchmark];
     struct spec defaults;
     CLEANUP_BUF struct buf path = BUF_INIT;

@@ -23,7 +23,7 @@ static void add_baseline(struct grid *g, const struct json *b)
     grid_cell(g, "%s", json_get_text(b, "name", "?"));
     grid_cell(g, "%s", json_get_text(b, "benchmark", "?"));
     grid_cell(g, "%s", json_get_text(b, "node", "?"));
-    grid_cell(g, "%.19s", json_get_text(b, "created", "?"));
+    grid_cell(g, "%.19sZ", json_get_text(b, "created", "?"));
     grid_cell(g, "%s", buf_text(&runs));
 }
 

@@ -181,7 +181,8 @@ static void print_others(const struct cli *c, const struct json *answer)
     }
     if (!g.n_rows)
         return;
-    puts("\nThe other matrices as a whole (--matrix=NAME for their parts):");
+    putchar('\n');
+    print_paragraph(c, "The other matrices as a whole (--matrix=NAME for their parts):", 0);
     grid_print(&g, c);
 }
 

@@ -69,13 +69,13 @@ static int history_add_time(struct buf *path, const char *name, const char *text
 static void print_series(const struct cli *c, const struct json *answer, bool narrowed)
 {
     static const struct column columns[] = {
-        {"metric", "metric", false, true},
+        {"metric", "metric", false},
         {"node", "node", false, true},
         {"last_value", "last", true},
         {"unit", "", false},
         {"count", "runs", true},
-        {"first", "from", false},
-        {"last", "to", false},
+        {.name = "first", .title = "from", .spare = true},
+        {.name = "last", .title = "to", .spare = true},
         {"variant", "measured with", false, true},
     };
     CLEANUP_GRID struct grid g;

@@ -22,8 +22,9 @@ static void add_facts(struct grid *g, const struct json *fingerprint, const char
 
 int cmd_node(struct cli *c, const struct invocation *i, struct err *err)
 {
-    static const struct column columns[] = {
-        {"key", "KEY", false}, {"fact", "FACT", false}, {"value", "VALUE", false}};
+    static const struct column columns[] = {{"key", "KEY", false},
+                                            {"fact", "FACT", false},
+                                            {.name = "value", .title = "VALUE", .wraps = true}};
     (void)i;
     CLEANUP_JSON struct json *node = NULL;
     if (http_json(c, "GET", "/v1/node", NULL, &node, err) < 0)
@@ -120,13 +121,15 @@ static void add_blockers(struct grid *g, struct cli *c)
         add_blocker(g, b, "");
 }
 
-static void print_findings(const struct grid *g)
+static void print_findings(const struct cli *c, const struct grid *g)
 {
     if (!g->n_rows)
         puts("No condition that distorts measurements was found on this node.");
     for (int i = 0; i < g->n_rows; i += g->n_columns) {
-        printf("%s %s: %s\n", strcmp(g->cells[i], "serious") ? "-" : "!", g->cells[i + 1],
-               g->cells[i + 2]);
+        CLEANUP_BUF struct buf line = BUF_INIT;
+        buf_fmt(&line, "%s %s: %s", strcmp(g->cells[i], "serious") ? "-" : "!", g->cells[i + 1],
+                g->cells[i + 2]);
+        print_paragraph(c, buf_text(&line), 2);
         if (*g->cells[i + 3])
             printf("    fix: %s\n", g->cells[i + 3]);
     }
@@ -145,10 +148,13 @@ static void print_storage(struct cli *c)
     str_rough_size(json_get_number(s, "used_bytes", 0), used, sizeof used);
     str_rough_size(json_get_number(s, "disk_free_bytes", 0), left, sizeof left);
     int64_t runs = json_get_i64(s, "runs", 0);
-    printf("\nstored: %lld run%s in %s, %s free on the disk; %s\n", (long long)runs,
-           str_plural(runs), used, left,
-           limited ? "old runs are deleted, except labelled runs and baselines"
-                   : "no run is ever deleted");
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    buf_fmt(&line, "stored: %lld run%s in %s, %s free on the disk; %s", (long long)runs,
+            str_plural(runs), used, left,
+            limited ? "old runs are deleted, except labelled runs and baselines"
+                    : "no run is ever deleted");
+    putchar('\n');
+    print_paragraph(c, buf_text(&line), 0);
 }
 
 int cmd_doctor(struct cli *c, const struct invocation *i, struct err *err)
@@ -171,7 +177,7 @@ int cmd_doctor(struct cli *c, const struct invocation *i, struct err *err)
         add_blockers(&g, c);
     }
     if (c->output == OUTPUT_TABLE) {
-        print_findings(&g);
+        print_findings(c, &g);
         if (node)
             print_storage(c);
     } else

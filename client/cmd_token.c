@@ -76,7 +76,7 @@ static int cmd_token_list(struct cli *c, struct err *err)
     for (const struct json *t = json_first(tokens); t; t = json_next(t)) {
         grid_cell(&g, "%s", json_get_text(t, "name", "?"));
         grid_cell(&g, "%s", json_get_text(t, "scope", "?"));
-        grid_cell(&g, "%.19s", json_get_text(t, "created", "?"));
+        grid_cell(&g, "%.19sZ", json_get_text(t, "created", "?"));
         grid_cell(&g, "%s", json_get_text(t, "nodes", ""));
     }
     if (c->output == OUTPUT_JSON)

@@ -211,14 +211,24 @@ static void measure_columns(const struct grid *g, const struct cli *cli,
     }
 }
 
-// Takes columns of the terminal from the widest column that may shrink until the table fits. False:
-// it does not.
+// Leaves out spare columns, then takes columns of the terminal from the widest column that may
+// shrink, until the table fits. False: it does not.
 static bool fit_columns(const struct grid *g, int room, int widths[static COLUMNS_MAX])
 {
-    enum { LEAST = 5, GAP = 2 };
+    enum { LEAST = 5, LEAST_WRAPPED = 24, GAP = 2 };
+    const int last = g->n_columns - 1;
     int total = -GAP;
     for (int c = 0; c < g->n_columns; c++)
         total += widths[c] < 0 ? 0 : widths[c] + GAP;
+    for (int c = 0; c < g->n_columns && total > room; c++)
+        if (g->columns[c].spare && widths[c] >= 0) {
+            total -= widths[c] + GAP;
+            widths[c] = -1;
+        }
+    if (g->columns[last].wraps && total > room && widths[last] - (total - room) >= LEAST_WRAPPED) {
+        widths[last] -= total - room;
+        return true;
+    }
     for (; total > room; total--) {
         int widest = -1;
         for (int c = 0; c < g->n_columns; c++)
@@ -284,10 +294,25 @@ void print_cut(const struct cli *c, const char *line)
     puts(columns ? cut_to(line, columns, print_unicode(c), &part) : line);
 }
 
+// A text in lines of `room` columns; those after the first stand below it, at `indent`.
+static void write_wrapped(const char *text, int room, int indent)
+{
+    for (size_t n; *text; text += n) {
+        n = fold_at(text, room);
+        size_t shown = n;
+        while (shown && text[shown - 1] == ' ')
+            shown--;
+        printf("%.*s", (int)shown, text);
+        if (text[n])
+            printf("\n%*s", indent, "");
+    }
+}
+
 static void table_write_line(const struct grid *g, int first, const int *widths,
                              const struct cli *cli)
 {
     int pending = 0; // blanks that only stand before another cell
+    int at = 0;      // where the column begins
     for (int c = 0; c < g->n_columns; c++) {
         CLEANUP_BUF struct buf part = BUF_INIT, shown = BUF_INIT;
         bool head = first < 0;
@@ -295,6 +320,12 @@ static void table_write_line(const struct grid *g, int first, const int *widths,
             continue;
         const char *text =
             head ? g->columns[c].title : print_shown(cli, g->cells[first + c], &shown);
+        if (g->columns[c].wraps && utf8_columns(text) > widths[c]) {
+            printf("%*s", pending, "");
+            write_wrapped(text, widths[c], at);
+            break;
+        }
+        at += widths[c] + 2;
         text = cut_to(text, widths[c], print_unicode(cli), &part);
         int pad = widths[c] - utf8_columns(text);
         bool number = g->columns[c].number;

@@ -10,6 +10,9 @@ struct column {
     bool shrinks;      // its texts may be cut where a table is wider than the terminal
     // How a cell of a table looks where colour is allowed: an SGR such as PRINT_RED, or NULL.
     const char *(*paint)(const char *text);
+    // Where a table is wider than the terminal:
+    bool spare; // it is left out, the first one first
+    bool wraps; // the last column: its texts take several lines
 };
 
 #define PRINT_RED "31"

@@ -257,17 +257,19 @@ int result_fetch(const struct cli *c, int64_t id, struct result *r, struct err *
 }
 
 // The shape of each row over its sizes, where a terminal can show it.
-static void print_sparklines(const struct matrix *m)
+static void print_sparklines(const struct cli *cli, const struct matrix *m)
 {
-    CLEANUP_BUF struct buf b = BUF_INIT;
     double *v = calloc((size_t)m->col.n + 1, sizeof *v);
-    if (!v)
-        buf_fail(&b); // it is said at the end
     char first[24], last[24], label[32];
     str_from_bytes((uint64_t)m->col.values[0], first, sizeof first);
     str_from_bytes((uint64_t)m->col.values[m->col.n - 1], last, sizeof last);
-    buf_fmt(&b, "\n%s, from %s to %s\n", m->name, first, last);
+    printf("\n%s, from %s to %s\n", m->name, first, last);
+    if (!v) {
+        CLEANUP_BUF struct buf none = BUF_INIT;
+        buf_fail(&none); // it is said at the end
+    }
     for (int row = 0; v && row < m->row.n; row++) {
+        CLEANUP_BUF struct buf b = BUF_INIT;
         for (int c = 0; c < m->col.n; c++)
             v[c] = matrix_at(m, row, c)->v[CELL_MEDIAN];
         axis_label(&m->row, row, label, sizeof label);
@@ -275,10 +277,9 @@ static void print_sparklines(const struct matrix *m)
         print_sparkline(&b, v, m->col.n);
         if (isfinite(v[0]) && isfinite(v[m->col.n - 1]))
             buf_fmt(&b, "  %.2f to %.2f %s", v[0], v[m->col.n - 1], m->unit);
-        buf_char(&b, '\n');
+        print_folded(cli, buf_text(&b), "", "    ");
     }
     free(v);
-    print_buf(&b);
 }
 
 static bool has_sparklines(const struct matrix *m)
@@ -320,7 +321,7 @@ static void print_tables(const struct cli *cli, int64_t id, const struct result 
     print_buf(&b);
     for (int i = 0; i < r->n_matrices && print_unicode(cli); i++)
         if (has_sparklines(&r->matrices[i]))
-            print_sparklines(&r->matrices[i]);
+            print_sparklines(cli, &r->matrices[i]);
 }
 
 // A line each. Returns how many there are; prints them if that is wanted.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/plot/parts.h"
+#include "base/utf8_columns.h"
 
 void canvas_fini(struct canvas *k)
 {
@@ -96,6 +97,21 @@ struct plot_text plot_text_fit(const struct plot_text *how)
                 : how->width > PLOT_TEXT_WIDTH_MAX ? PLOT_TEXT_WIDTH_MAX
                                                    : how->width;
     return fit;
+}
+
+void text_caption(const struct plot_text *how, const char *text, int indent, struct buf *out)
+{
+    do {
+        size_t most = utf8_fit(text, how->width - indent), n = most;
+        while (text[most] && n && text[n - 1] != ' ')
+            n--;
+        n = n ? n : most;
+        size_t shown = n;
+        while (shown && text[shown - 1] == ' ')
+            shown--;
+        buf_fmt(out, "%*s%.*s\n", indent, "", (int)shown, text);
+        text += n;
+    } while (*text);
 }
 
 int text_label_width(const struct axis *a)

@@ -44,20 +44,50 @@ static void write_tile_heads(const struct heat *h, int left, int width, struct b
     buf_char(out, '\n');
 }
 
+// Rows have the node of their CPU beside them where there is room for it.
+static int label_columns(const struct heat *h)
+{
+    char text[64];
+    int most = 0;
+    for (int r = 0; r < h->rows; r++) {
+        heat_row_label(h, r * h->row_cells, text, sizeof text);
+        most = (int)strlen(text) > most ? (int)strlen(text) : most;
+    }
+    return most;
+}
+
+// Tiles and labels that fit the width.
+static int place_tiles(struct heat *h, const struct plot *p, const double *percent,
+                       const bool *doubtful, const struct plot_text *fit, int *left, int *width,
+                       struct err *err)
+{
+    int labels = text_label_width(&p->matrix->row);
+    do {
+        *left = labels + 1;
+        *width = *left + p->matrix->col.n * VALUE_WIDTH <= fit->width ? VALUE_WIDTH : SIGN_WIDTH;
+        int most = (fit->width - *left) / *width;
+        heat_fini(h);
+        if (heat_init_differences(h, p, percent, doubtful, most, most, err) < 0)
+            return -1;
+        labels = label_columns(h);
+    } while (labels >= *left);
+    return 0;
+}
+
 int difference_write_text(const struct plot *p, const double *percent, const bool *doubtful,
                           const struct plot_text *how, struct buf *out, struct err *err)
 {
     struct heat h CLEANUP(heat_fini) = {0};
     struct plot_text fit = plot_text_fit(how);
     char rows[64], cols[64], text[64];
-    int left = text_label_width(&p->matrix->row) + 1;
-    int width = left + p->matrix->col.n * VALUE_WIDTH <= fit.width ? VALUE_WIDTH : SIGN_WIDTH;
-    int most = (fit.width - left) / width;
-    if (heat_init_differences(&h, p, percent, doubtful, most, most, err) < 0)
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    int left, width;
+    if (place_tiles(&h, p, percent, doubtful, &fit, &left, &width, err) < 0)
         return -1;
     heat_row_title(&h, rows, sizeof rows);
     axis_title(&h.m->col, cols, sizeof cols);
-    buf_fmt(out, "%s: difference (%%); down: %s, across: %s\n", h.m->name, rows, cols);
+    buf_fmt(&line, "%s: difference (%%); down: %s, across: %s", h.m->name, rows, cols);
+    text_caption(&fit, buf_text(&line), 0, out);
     write_tile_heads(&h, left, width, out);
     for (int r = 0; r < h.rows; r++) {
         heat_row_label(&h, r * h.row_cells, text, sizeof text);

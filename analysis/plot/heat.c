@@ -33,6 +33,7 @@ void heat_fini(struct heat *h)
     free(h->values);
     free(h->levels);
     free(h->hollow);
+    *h = (struct heat){0};
 }
 
 // --- Values --------------------------------------------------------------------------------------
@@ -116,6 +117,8 @@ static void find_levels(struct heat *h)
     int n = h->rows * h->cols;
     for (int i = 0; i < n; i++)
         range_add(&r, h->values[i]);
+    h->lo = r.lo;
+    h->hi = r.hi;
     h->even = !(r.hi - r.lo > EVEN_SPAN * fabs(r.hi));
     double least = LEAST_SPAN * fabs(r.hi), middle = (r.lo + r.hi) / 2;
     if (!range_known(&r))

@@ -199,6 +199,7 @@ struct heat {
     bool of_nodes;                    // each rank stands for its node, and is named after it
     double top, left, tile_w, tile_h; // of the SVG
     struct scale colour;              // value to 0…1
+    double lo, hi;                    // the least and the greatest value; infinite: none
     bool even;                        // the values are so close that colours would mislead
     bool beyond;                      // differences that the scale does not reach
 };
@@ -246,6 +247,8 @@ void canvas_write_scale(const struct canvas *k, const struct scale *y, const str
                         int row, struct buf *out);
 struct plot_text plot_text_fit(const struct plot_text *how); // a width that there is room in
 int text_label_width(const struct axis *a);                  // of its longest value
+// A line below or above a picture: as many lines of the picture's width as it takes.
+void text_caption(const struct plot_text *how, const char *text, int indent, struct buf *out);
 void text_colour_on(const struct plot_text *how, int colour, struct buf *out);
 void text_colour_off(const struct plot_text *how, int colour, struct buf *out);
 

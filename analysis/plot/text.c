@@ -109,25 +109,26 @@ static void write_x_axis(const struct canvas *k, const struct chart *c, struct b
     buf_fmt(out, "\n%*s%.*s\n", SCALE_WIDTH, "", width, labels);
 }
 
-static void write_legend(const struct chart *c, struct buf *out)
+static void write_legend(const struct chart *c, const struct plot_text *how, struct buf *out)
 {
     char title[96], name[32];
+    CLEANUP_BUF struct buf line = BUF_INIT;
     axis_title(c->x_axis, title, sizeof title);
-    buf_fmt(out, "%*sx: %s", SCALE_WIDTH, "", c->p->bandwidth ? c->x_by.text : title);
+    buf_fmt(&line, "x: %s", c->p->bandwidth ? c->x_by.text : title);
     axis_title(c->series, name, sizeof name);
-    buf_fmt(out, "; at the right: %s%s", c->p->n_family > 1 ? "mix of reads and writes, " : "",
+    buf_fmt(&line, "; at the right: %s%s", c->p->n_family > 1 ? "mix of reads and writes, " : "",
             c->grouped ? "medians of" : name);
     if (c->grouped)
-        buf_fmt(out, " %ss", c->series->name);
+        buf_fmt(&line, " %ss", c->series->name);
     if (c->y.r.log)
-        buf_str(out, "; y is logarithmic");
+        buf_str(&line, "; y is logarithmic");
     if (c->missing)
-        buf_fmt(out, "; %d cell%s no value", c->missing, c->missing == 1 ? " has" : "s have");
+        buf_fmt(&line, "; %d cell%s no value", c->missing, c->missing == 1 ? " has" : "s have");
     if (c->disturbed)
-        buf_fmt(out, "; %d of %d cells are disturbed", c->disturbed,
+        buf_fmt(&line, "; %d of %d cells are disturbed", c->disturbed,
                 c->p->matrix->row.n * c->p->matrix->col.n *
                     (c->p->n_family > 1 ? c->p->n_family : 1));
-    buf_char(out, '\n');
+    text_caption(how, buf_text(&line), SCALE_WIDTH, out);
 }
 
 static int write_curve(const struct plot *p, const struct plot_text *how, struct buf *out,
@@ -153,14 +154,17 @@ static int write_curve(const struct plot *p, const struct plot_text *how, struct
         buf_char(out, '\n');
     }
     write_x_axis(&k, &c, out);
-    write_legend(&c, out);
+    write_legend(&c, how, out);
     return 0;
 }
 
 // --- Heat maps -----------------------------------------------------------------------------------
 
 static const char *const shades[2][5] = {{".", ":", "+", "%", "@"}, {"·", "░", "▒", "▓", "█"}};
-enum { SHADES = COUNT_OF(shades[0]) };
+enum {
+    SHADES = COUNT_OF(shades[0]),
+    SHADES_ROOM = 44, // columns that they take at most, with both values
+};
 
 static void text_repeat(const char *glyph, int n, struct buf *out)
 {
@@ -203,7 +207,12 @@ static void write_shades(const struct heat *h, const struct plot_text *how, stru
 {
     char low[32], high[32];
     if (h->even) {
+        value_text(h->lo, low, sizeof low);
+        value_text(h->hi, high, sizeof high);
         buf_str(out, h->rows * h->cols > 1 ? "all values lie within 3 %" : "one value");
+        if (isfinite(h->lo))
+            buf_fmt(out, ": %s%s%s %s", low, strcmp(low, high) ? " to " : "",
+                    strcmp(low, high) ? high : "", h->by.unit);
         return;
     }
     value_text(h->colour.r.lo, low, sizeof low);
@@ -216,14 +225,21 @@ static void write_shades(const struct heat *h, const struct plot_text *how, stru
 
 static void write_heat_legend(const struct heat *h, const struct plot_text *how, struct buf *out)
 {
+    CLEANUP_BUF struct buf line = BUF_INIT;
     write_shades(h, how, out);
     if (h->row_cells > 1 || h->col_cells > 1)
-        buf_fmt(out, "; a tile is the median of %d x %d cells", h->row_cells, h->col_cells);
+        buf_fmt(&line, "; a tile is the median of %d x %d cells", h->row_cells, h->col_cells);
     if (h->missing)
-        buf_fmt(out, "; ?: %d cell%s no value", h->missing, h->missing == 1 ? " has" : "s have");
+        buf_fmt(&line, "; ?: %d cell%s no value", h->missing, h->missing == 1 ? " has" : "s have");
     if (h->n_doubtful)
-        buf_fmt(out, "; %d %s %s", h->n_doubtful, h->n_doubtful == 1 ? "cell is" : "cells are",
+        buf_fmt(&line, "; %d %s %s", h->n_doubtful, h->n_doubtful == 1 ? "cell is" : "cells are",
                 h->given ? "without significance" : "disturbed");
+    if (SHADES_ROOM + (int)line.len > how->width) { // the shades have a line of their own
+        buf_char(out, '\n');
+        text_caption(how, buf_text(&line) + strspn(buf_text(&line), "; "), 0, out);
+        return;
+    }
+    buf_str(out, buf_text(&line));
     buf_char(out, '\n');
 }
 
@@ -232,6 +248,7 @@ static int write_heat(const struct plot *p, const struct plot_text *how, struct 
 {
     struct heat h CLEANUP(heat_fini) = {0};
     char title[120], text[64], rows[64], cols[64];
+    CLEANUP_BUF struct buf head = BUF_INIT;
     int left = text_label_width(&p->matrix->row);
     int most = (how->width - left - 1) / TILE_WIDTH;
     // Room for each column's name, if there are few; else as small as tiles can be. There may be as
@@ -244,7 +261,9 @@ static int write_heat(const struct plot *p, const struct plot_text *how, struct 
     heat_title(&h, title, sizeof title);
     heat_row_title(&h, rows, sizeof rows);
     axis_title(&h.m->col, cols, sizeof cols);
-    buf_fmt(out, "%s\n%s; down: %s, across: %s\n", title, h.by.text, rows, cols);
+    buf_fmt(out, "%s\n", title);
+    buf_fmt(&head, "%s; down: %s, across: %s", h.by.text, rows, cols);
+    text_caption(how, buf_text(&head), 0, out);
     text_write_heads(&h, left, tile, out);
     for (int row = 0; row < h.rows; row++) {
         axis_value(&h.m->row, row * h.row_cells, text, sizeof text);

@@ -246,6 +246,36 @@ def test_a_report_is_wrapped_between_words(stored, terminal):  # noqa: F811
     assert lines[first + 1].startswith("  "), "text stands below the text of its item"
 
 
+def test_findings_and_captions_are_wrapped_between_words(stored, terminal):  # noqa: F811
+    t = terminal(columns=50, rows=200, env={**address(stored), "PAGER": ""})
+    shown, _ = t.ran("doctor")  # a machine with a serious finding: 1
+    lines = shown[:shown.index("\n\n")].splitlines()
+    assert all(re.match(r"[-!] \w+: |  \S|    fix: ", line) for line in lines), shown
+    assert shown[shown.index("\nstored: ") :].split()[-5:] == ["no", "run", "is", "ever", "deleted"], shown
+
+
+def test_the_caption_of_a_plot_is_wrapped(stored, terminal):  # noqa: F811
+    shown, status = terminal(columns=60, rows=200, env={**address(stored), "PAGER": ""}).ran("plot", "1")
+    words = run("plot", "1", "--text", url=address(stored)["NUMAPROBE_URL"]).stdout
+    caption = re.compile(r"^ +x: .*", re.S | re.M)
+    assert status == 0 and caption.search(shown).group().split() == caption.search(words).group().split(), shown
+    assert max(len(line.rstrip()) for line in caption.search(shown).group().splitlines()) <= 60
+
+
+def test_a_list_of_metrics_has_whole_names(stored, terminal):  # noqa: F811
+    series = json.loads(run("history", "-o", "json", url=address(stored)["NUMAPROBE_URL"]).stdout)["series"]
+    shown, status = terminal(columns=80, rows=400, env={**address(stored), "PAGER": ""}).ran("history")
+    assert status == 0 and series, shown
+    assert all(re.search(rf"^{re.escape(s['metric'])} ", shown, re.M) for s in series), shown
+
+
+def test_facts_have_a_line_each(stored, terminal):  # noqa: F811
+    facts = run("node", "-o", "csv", url=address(stored)["NUMAPROBE_URL"]).stdout.splitlines()[1:]
+    shown, status = terminal(columns=80, rows=400, env={**address(stored), "PAGER": ""}).ran("node")
+    assert status == 0 and max(map(len, facts)) > 80, "the test needs a long fact"
+    assert all(re.search(rf"^{kind} +{fact} ", shown, re.M) for kind, fact, *_ in (f.split(",") for f in facts)), shown
+
+
 def test_show_has_one_line_of_quality(stored):
     url = address(stored)["NUMAPROBE_URL"]
     short, whole = run("show", 1, url=url).stdout, run("show", 1, "--notes", url=url).stdout
@@ -267,6 +297,8 @@ def test_times_as_people_write_them(stored):
         wanted = {before, is_of_today()} if found is None else {found}
         assert listed.returncode == 0 and (len(listed.stdout.splitlines()) > 1) in wanted, (since, listed)
     assert run("runs", url=url).stdout.count("Z  ") >= 2
+    assert re.search(r" \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  2$", run("baseline", "set", "times", 2, url=url).stdout, re.M)
+    assert run("baseline", "delete", "times", url=url).returncode == 0
     for command in (["runs"], ["history", "latency.dram.median_ns"], ["export"]):
         wrong = run(*command, "--since=last week", url=url)
         assert wrong.returncode == 2 and "--since" in wrong.stderr and "yesterday" in wrong.stderr, wrong

@@ -303,6 +303,15 @@ static void test_difference_text(void)
               strstr(buf_text(&p.text), "0     .   +18\n") &&
               strstr(buf_text(&p.text), "1        -6.0\n"),
           "differences in characters");
+    pair_fini(&p);
+    p = (struct pair){0};
+    make_pair(&p, &curve, 2, 2, 1);
+    plot.ranks = p.ranks;
+    plot.n_ranks = 2;
+    CHECK(difference_write_text(&plot, percent, doubtful, &TERMINAL, &p.text, NULL) == 0 &&
+              strstr(buf_text(&p.text), "\n 0 (node 0)     .   +18\n") &&
+              strstr(buf_text(&p.text), "\n               1K    2K\n"),
+          "columns stand below their heads where rows have nodes: %s", buf_text(&p.text));
 }
 
 // ---- To look at ---------------------------------------------------------------------------------

@@ -287,12 +287,18 @@ static void test_even_heat(void)
     struct sample s CLEANUP(sample_fini) = {0};
     const char *svg = draw_two(&s, 1, 150, 150);
     check_text("1 x 1", svg);
+    CHECK(strstr(svg, ">150.0</text>"), "its value");
+    draw_text(&s, false, false);
+    CHECK(strstr(buf_text(&s.svg), "\none value: 150.0 ns\n"), "text has it too: %s",
+          buf_text(&s.svg));
+    svg = draw(&s, NULL);
     CHECK(!strstr(svg, ">145</text>") && !strstr(svg, "within"), "one value has no scale");
     sample_fini(&s);
     svg = draw_two(&s, 3, 150, 154);
     CHECK(count(svg, "<path fill=") == 1 && strstr(svg, "All values lie within 3 %"),
           "values within 3 %% have one colour, and the picture says so");
-    CHECK(strstr(draw_text(&s, false, false), "\nall values lie within 3 %\n"), "so does text");
+    CHECK(strstr(draw_text(&s, false, false), "\nall values lie within 3 %: 150.0 to 154.0 ns\n"),
+          "so does text, with the values");
     sample_fini(&s);
     svg = draw_two(&s, 3, 150, 157);
     CHECK(strstr(svg, "d=\"M0 0h1v1h-1z\"/>") && !strstr(svg, "within"),
@@ -396,9 +402,26 @@ static bool is_ascii(const char *text)
     return true;
 }
 
+// Of the longest line, where all characters are ASCII.
+static int longest_line(const char *text)
+{
+    int most = 0;
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        most = (int)n > most ? (int)n : most;
+    }
+    return most;
+}
+
 static void test_text(void)
 {
     struct sample s CLEANUP(sample_fini) = {0};
+    make_noisy(&s, 1);
+    CHECK(longest_line(draw_text(&s, false, false)) <= 80 &&
+              strstr(buf_text(&s.svg), "\n         x: ") &&
+              strstr(buf_text(&s.svg), "are disturbed\n"),
+          "its caption takes two lines: %s", buf_text(&s.svg));
+    sample_fini(&s);
     make_latency(&s, 8, 4, 16 << 10, 18);
     CHECK(is_ascii(draw_text(&s, false, false)) && strstr(buf_text(&s.svg), "*") &&
               strstr(buf_text(&s.svg), "16K") && count(buf_text(&s.svg), "\n") == 2 + 14 + 3,

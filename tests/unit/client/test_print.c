@@ -104,6 +104,49 @@ static void test_large_numbers(void)
     }
 }
 
+// Without a terminal to ask, one of 80 columns.
+static void test_narrow(void)
+{
+    static const struct column columns[] = {{.name = "name", .title = "NAME"},
+                                            {.name = "from", .title = "FROM", .spare = true},
+                                            {.name = "to", .title = "TO", .spare = true},
+                                            {.name = "text", .title = "TEXT", .wraps = true}};
+    static const struct {
+        int name, text;
+        const char *want;
+    } all[] = {
+        {4, 50, "NAME  FROM        TO          TEXT\n"},
+        {20, 45, "NAME                  TO          TEXT\n"},
+        {30, 49, "NAME                            TEXT\n"},
+        {30, 96, "NAME                            TEXT\n"},
+        {60, 49, "NAME  aaaaaaaaa aaaaaaaaa "},
+    };
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        struct cli c = {.output = OUTPUT_TABLE, .to_terminal = true};
+        struct grid g CLEANUP(grid_fini);
+        CLEANUP_BUF struct buf words = BUF_INIT;
+        char shown[1000];
+        for (int k = 1; k <= 100; k++)
+            buf_char(&words, k % 10 ? 'a' : ' ');
+        grid_init(&g, columns, COUNT_OF(columns));
+        grid_cell(&g, "%.*s", all[i].name, buf_text(&words));
+        grid_cell(&g, "2026-11-30");
+        grid_cell(&g, "2026-12-31");
+        grid_cell(&g, "%.*s", all[i].text, buf_text(&words));
+        print_grid(&g, &c, shown, sizeof shown);
+        CHECK(strncmp(shown, all[i].want, strlen(all[i].want)) == 0,
+              "what is left out of a table of %d and %d columns:\n%s", all[i].name, all[i].text,
+              shown);
+        int most = 0;
+        for (const char *at = shown; *at; at += strcspn(at, "\n") + 1)
+            most = (int)strcspn(at, "\n") > most ? (int)strcspn(at, "\n") : most;
+        CHECK(most <= 80, "it fits: %d columns", most);
+        if (i == 3)
+            CHECK(strstr(shown, "\n                                aaaaaaaaa"),
+                  "a long text continues below itself:\n%s", shown);
+    }
+}
+
 static void test_cut(void)
 {
     CLEANUP_BUF struct buf b = BUF_INIT;
@@ -118,6 +161,7 @@ int main(void)
     test_unicode();
     test_wide_cells();
     test_large_numbers();
+    test_narrow();
     test_cut();
     return tap_done();
 }
