@@ -108,7 +108,7 @@ static void add_value(struct grid *g, const struct json *difference, const char 
 {
     double v;
     if (json_number(json_get(difference, member), &v))
-        grid_value(g, v);
+        grid_number(g, v);
     else
         grid_cell(g, "%s", "");
 }
@@ -158,8 +158,8 @@ static void print_changes(const struct cli *cli, const struct json *changes)
 
 static const struct column verdict_columns[] = {
     {.name = "what", .title = ""},
-    {.name = "base_value", .title = "A", .number = true},
-    {.name = "target_value", .title = "B", .number = true},
+    {.name = "base_value", .title = "A", .number = true, .rounded = true},
+    {.name = "target_value", .title = "B", .number = true, .rounded = true},
     {.name = "percent", .title = "%", .number = true},
     {.name = "lo_percent", .title = "from", .number = true},
     {.name = "hi_percent", .title = "to", .number = true},

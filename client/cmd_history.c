@@ -43,7 +43,8 @@ static const struct param history_params[] = {
      .min = 1,
      .max = 10000,
      .def = "20",
-     .help = "Maximum number of lines in the table. The sparkline and other formats have all."},
+     .help = "With a metric: maximum number of lines in the table. The sparkline and other "
+             "formats have all."},
 };
 const struct param_table history_options = {history_params, COUNT_OF(history_params)};
 

@@ -91,6 +91,10 @@ int cmd_report(struct cli *c, const struct invocation *i, struct err *err)
     snprintf(path, sizeof path, "/v1/runs/%lld/report", (long long)id);
     if (with)
         snprintf(path + strlen(path), sizeof path - strlen(path), "?with=%lld", (long long)with);
+    if (c->output == OUTPUT_CSV)
+        return err_set(
+            err, ERR_USAGE, "",
+            "a report is text or JSON (-o json); numaprobe matrix -o csv has the numbers");
     if (c->output != OUTPUT_TABLE) {
         if (http_json(c, "GET", path, NULL, &answer, err) < 0)
             return -1;

@@ -166,6 +166,11 @@ static int one_page(const struct cli *c, const struct runs_flags *f, const char 
     return 0;
 }
 
+static bool runs_are_narrowed(const struct runs_flags *f)
+{
+    return *f->state || *f->benchmark || *f->since || *f->node || *f->label;
+}
+
 int cmd_runs(struct cli *c, const struct invocation *i, struct err *err)
 {
     static const struct column columns[] = {
@@ -204,6 +209,9 @@ int cmd_runs(struct cli *c, const struct invocation *i, struct err *err)
     buf_char(&all, '\n');
     if (c->output == OUTPUT_JSON)
         print_buf(&all);
+    else if (c->output == OUTPUT_TABLE && !g.n_rows)
+        puts(runs_are_narrowed(f) ? "No run is like that. All are in: numaprobe runs"
+                                  : "No run is stored. Start one with: numaprobe run");
     else if (c->output != OUTPUT_NDJSON)
         grid_print(&g, c);
     return 0;

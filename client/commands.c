@@ -216,7 +216,7 @@ const struct command commands[] = {
      .n_max = 1,
      .run = cmd_cancel},
     {.name = "delete",
-     .operands = "ID",
+     .operands = "ID|last",
      .summary = "delete a finished run",
      .examples = "numaprobe delete 17\n"
                  "numaprobe delete last",

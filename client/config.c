@@ -133,6 +133,14 @@ static void find_terminals(struct cli *c)
     c->err_terminal = isatty(STDERR_FILENO) && c->term_obeys;
 }
 
+static int config_read_file(const struct param_target *targets, const char *path, struct err *err)
+{
+    if (settings_read_file(targets, TABLES, path, true, err) == 0)
+        return 0;
+    err->member[0] = '\0'; // the text names the file, the line and the setting
+    return -1;
+}
+
 int config_load(struct cli *c, struct err *err)
 {
     char path[PATH_MAX];
@@ -140,13 +148,13 @@ int config_load(struct cli *c, struct err *err)
     struct param_target targets[TABLES];
     config_tables(c, targets);
     settings_defaults(targets, TABLES);
-    if (settings_read_file(targets, TABLES, "/etc/numaprobe/numaprobe.conf", true, err) < 0)
+    if (config_read_file(targets, "/etc/numaprobe/numaprobe.conf", err) < 0)
         return -1;
     snprintf(path, sizeof path, config ? "%s/numaprobe/config" : "%s/.config/numaprobe/config",
              config ? config
              : home ? home
                     : "");
-    if ((config || home) && settings_read_file(targets, TABLES, path, true, err) < 0)
+    if ((config || home) && config_read_file(targets, path, err) < 0)
         return -1;
     if (read_variables(&cli_options, c, err) < 0)
         return -1;

@@ -112,6 +112,9 @@ static int request_error(const struct cli *c, enum fetch_error e, struct err *er
     case FETCH_BODY_TOO_LARGE:
         return err_set(err, ERR_UNREACHABLE, "url", "the response of %s is larger than %d MiB",
                        c->url, HTTP_BODY_MAX >> 20);
+    case FETCH_BAD_URL:
+        return err_set(err, ERR_USAGE, "",
+                       "%s: must be http://HOST:PORT, https://HOST:PORT or unix:/PATH", c->url);
     case FETCH_NO_MEMORY:
         return err_set(err, ERR_NO_MEMORY, "", "%s", fetch_error_info(e)->text);
     case FETCH_REFUSED:

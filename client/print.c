@@ -59,12 +59,6 @@ void grid_cell(struct grid *g, const char *fmt, ...)
     g->n_rows += !g->failed;
 }
 
-void grid_value(struct grid *g, double v)
-{
-    double size = v < 0 ? -v : v;
-    grid_cell(g, "%.*f", size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3, v);
-}
-
 bool print_lost(void)
 {
     return lost || buf_any_failed();
@@ -371,18 +365,32 @@ static void write_stacked(const struct grid *g, const struct cli *cli, const int
     }
 }
 
-// A number with an exponent becomes one without, in place.
+// Four significant digits, and no more places than the noise deserves: 1.234, 98.76, 20834.
+static char *rounded_text(double v)
+{
+    char *text = NULL;
+    double size = fabs(v);
+    int places = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3;
+    return asprintf(&text, "%.*f", places, v) < 0 ? NULL : text;
+}
+
+// For people, in place: columns that are rounded, and numbers without exponents.
 static void write_plain_numbers(const struct grid *g)
 {
     enum { TABLE_FIGURES = 6 }; // of grid_number
     for (int i = 0; i < g->n_rows; i++) {
         char text[FIGURES_ROOM], *cell = g->cells[i];
+        const struct column *column = &g->columns[i % g->n_columns];
         double v;
-        if (!g->columns[i % g->n_columns].number || !strchr(cell, 'e') || !str_to_double(cell, &v))
+        if (!column->number || !(column->rounded || strchr(cell, 'e')) || !str_to_double(cell, &v))
             continue;
         char *plain = NULL;
-        if (asprintf(&plain, "%s%s", *cell == '+' ? "+" : "",
-                     figures_text(v, TABLE_FIGURES, text)) < 0)
+        if (column->rounded)
+            plain = rounded_text(v);
+        else if (asprintf(&plain, "%s%s", *cell == '+' ? "+" : "",
+                          figures_text(v, TABLE_FIGURES, text)) < 0)
+            plain = NULL;
+        if (!plain)
             continue;
         free(cell);
         g->cells[i] = plain;

@@ -10,6 +10,7 @@ struct column {
     bool shrinks;      // its texts may be cut where a table is wider than the terminal
     // How a cell of a table looks where colour is allowed: an SGR such as PRINT_RED, or NULL.
     const char *(*paint)(const char *text);
+    bool rounded; // people see four significant digits of its numbers, programs six
     // Where a table is wider than the terminal:
     bool spare; // it is left out, the first one first
     bool wraps; // the last column: its texts take several lines
@@ -35,8 +36,6 @@ void grid_fini(struct grid *g);
 #define CLEANUP_GRID CLEANUP(grid_fini)
 // Adds a cell to the row in the making; text NULL is "nothing".
 __attribute__((format(printf, 2, 3))) void grid_cell(struct grid *g, const char *fmt, ...);
-// Four significant digits, and no more places than the noise deserves: 1.234, 98.76, 20834.
-void grid_value(struct grid *g, double v);
 // Six digits, for programs; nothing where the number is not known.
 void grid_number(struct grid *g, double v);
 void grid_print(const struct grid *g, const struct cli *c);

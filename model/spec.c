@@ -167,9 +167,12 @@ int spec_from_json(struct spec *s, const struct json *object, const char *const 
     if (!which)
         return err_set(err, ERR_INVALID, "benchmark", "is missing; for example \"latency\"");
     const struct benchmark *b = json_text(which) ? benchmark_find(json_text(which)) : NULL;
+    if (!json_text(which))
+        return err_set(err, ERR_INVALID, "benchmark", "must be a text such as \"latency\"");
     if (!b)
         return err_set(err, ERR_INVALID, "benchmark",
-                       "is not a benchmark (GET /v1/benchmarks lists them)");
+                       "\"%.40s\" is not a benchmark (GET /v1/benchmarks lists them)",
+                       json_text(which));
     struct spec got;
     bool quick = false;
     spec_init(&got, (enum benchmark_id)(b - benchmarks));

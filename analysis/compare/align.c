@@ -542,7 +542,7 @@ static int align_axis(struct comparison *c, const struct axis *x, const struct a
     }
     const char *what = axis_is(x, "working_set") ? "size" : x->name;
     if (!n)
-        return err_set(err, ERR_CONFLICT, what, "A and B have no %s in common", what);
+        return err_set(err, ERR_CONFLICT, "target", "the two runs have no %s in common", what);
     if ((n < x->n || n < y->n) && !axis_is(x, "rank"))
         compare_note(c, "not every %s is in both: A has %d, B has %d, %d are compared", what, x->n,
                      y->n, n);

@@ -24,7 +24,7 @@ static int spec_from_query(struct spec *s, const struct request *q, struct err *
     const struct benchmark *b = benchmark_find(name ? name : "latency");
     if (!b)
         return err_set(err, ERR_INVALID, "benchmark",
-                       "is not a benchmark (GET /v1/benchmarks lists them)");
+                       "\"%.40s\" is not a benchmark (GET /v1/benchmarks lists them)", name);
     spec_init(s, (enum benchmark_id)(b - benchmarks));
     for (int i = 0; i < q->n_query; i++) {
         const struct param *p = param_find(&spec_common, q->query[i].name);

@@ -55,7 +55,10 @@ static int find_value(const struct request *q, const char *parameter, const stru
             *at = i;
             return 0;
         }
-    axis_label(a, a->n - 1, label, sizeof label);
+    if (strcmp(a->unit, "bytes") == 0)
+        str_rough_size((double)a->values[a->n - 1], label, sizeof label);
+    else
+        axis_label(a, a->n - 1, label, sizeof label);
     return err_set(err, ERR_NOT_FOUND, parameter,
                    "\"%.40s\" is no %s of the matrix; it has %d, the last is %s. \"all\" takes all",
                    text, a->name, a->n, label);

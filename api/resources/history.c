@@ -117,7 +117,7 @@ static int find_series(const struct request *q, const struct series_filter *f, i
     bool more;
     if (!metric_rule_find(f->metric, NULL))
         return err_set(err, ERR_INVALID, "metric",
-                       "is not a metric (GET /v1/history lists the metrics)");
+                       "\"%.60s\" is not a metric (GET /v1/history lists the metrics)", f->metric);
     if (store_series_list(api_of(q)->store, f, history_choose, c, &more, err) < 0)
         return -1;
     if (!c->id && pending)

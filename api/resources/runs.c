@@ -242,10 +242,13 @@ static int read_filter(const struct request *q, struct run_filter *f, struct err
     f->label = request_query(q, "label");
     if (state && f->state < 0)
         return err_set(err, ERR_INVALID, "state",
-                       "must be queued, running, succeeded, failed, canceled or interrupted");
+                       "must be queued, running, succeeded, failed, canceled or interrupted; "
+                       "got \"%.40s\"",
+                       request_query(q, "state"));
     if (f->benchmark && !benchmark_find(f->benchmark))
         return err_set(err, ERR_INVALID, "benchmark",
-                       "is not a benchmark (GET /v1/benchmarks lists them)");
+                       "\"%.40s\" is not a benchmark (GET /v1/benchmarks lists them)",
+                       f->benchmark);
     if (request_query_stretch(q, &f->since_ms, &f->until_ms, err) < 0 ||
         read_limit(q, &f->limit, err) < 0)
         return -1;

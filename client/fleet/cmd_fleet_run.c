@@ -487,11 +487,11 @@ static void add_metric_row(struct grid *g, const struct summary_metric *k,
     grid_cell(g, "%s", k->name);
     grid_cell(g, "%s", k->unit);
     grid_cell(g, "%d", o->n);
-    grid_value(g, middle);
+    grid_number(g, middle);
     grid_cell(g, "%.1f %%", 100 * half / middle);
-    grid_value(g, o->values[0]);
+    grid_number(g, o->values[0]);
     grid_cell(g, "%s", o->lowest);
-    grid_value(g, o->values[o->n - 1]);
+    grid_number(g, o->values[o->n - 1]);
     grid_cell(g, "%s", o->highest);
 }
 
@@ -502,11 +502,11 @@ static void print_over_nodes(struct fan *f, const struct runs_on_nodes *r)
         {"metric", "METRIC", false, true},
         {"unit", "UNIT", false},
         {"nodes", "NODES", true},
-        {"median", "MEDIAN", true},
+        {.name = "median", .title = "MEDIAN", .number = true, .rounded = true},
         {"spread", "SPREAD", true},
-        {"lowest", "LOWEST", true},
+        {.name = "lowest", .title = "LOWEST", .number = true, .rounded = true},
         {"lowest_node", "ON", false, true},
-        {"highest", "HIGHEST", true},
+        {.name = "highest", .title = "HIGHEST", .number = true, .rounded = true},
         {"highest_node", "ON", false, true},
     };
     CLEANUP_GRID struct grid g;

@@ -141,9 +141,12 @@ static void ranking_print(const struct cli *c, const struct fleet_view *v,
                           const struct fleet_ranking *r, int64_t limit)
 {
     static const struct column columns[] = {
-        {"rank", "RANK", true},   {"node", "NODE", false, true},
-        {"value", "VALUE", true}, {"lo", "FROM", true},
-        {"hi", "TO", true},       {"percent", "DIFFERENCE %", true},
+        {"rank", "RANK", true},
+        {"node", "NODE", false, true},
+        {.name = "value", .title = "VALUE", .number = true, .rounded = true},
+        {.name = "lo", .title = "FROM", .number = true, .rounded = true},
+        {.name = "hi", .title = "TO", .number = true, .rounded = true},
+        {"percent", "DIFFERENCE %", true},
         {"runs", "RUNS", true},
     };
     CLEANUP_GRID struct grid g;
@@ -152,7 +155,7 @@ static void ranking_print(const struct cli *c, const struct fleet_view *v,
         const struct fleet_rank *k = &r->list[i];
         grid_cell(&g, "%d", i + 1);
         grid_cell(&g, "%s", v->f->nodes.list[k->node]);
-        grid_value(&g, k->value);
+        grid_number(&g, k->value);
         grid_number(&g, k->lo);
         grid_number(&g, k->hi);
         percent_cell(&g, k->percent);
@@ -204,9 +207,15 @@ static void shares_print(const struct cli *c, const struct fleet_view *v,
                          const struct fleet_shares *s, int metric, const char *fact)
 {
     const struct column columns[] = {
-        {"value", fact, false, true}, {"nodes", "NODES", true},   {"median", "MEDIAN", true},
-        {"lo", "FROM", true},         {"hi", "TO", true},         {"percent", "DIFFERENCE %", true},
-        {"percent_lo", "FROM", true}, {"percent_hi", "TO", true}, {"verdict", "VERDICT", false},
+        {"value", fact, false, true},
+        {"nodes", "NODES", true},
+        {.name = "median", .title = "MEDIAN", .number = true, .rounded = true},
+        {.name = "lo", .title = "FROM", .number = true, .rounded = true},
+        {.name = "hi", .title = "TO", .number = true, .rounded = true},
+        {"percent", "DIFFERENCE %", true},
+        {"percent_lo", "FROM", true},
+        {"percent_hi", "TO", true},
+        {"verdict", "VERDICT", false},
     };
     CLEANUP_GRID struct grid g;
     view_print_head(c, v, metric, s->more);
@@ -215,7 +224,7 @@ static void shares_print(const struct cli *c, const struct fleet_view *v,
         const struct fleet_share *k = &s->list[i];
         grid_cell(&g, "%s", k->value ? k->value : "not known");
         grid_cell(&g, "%d", k->nodes);
-        grid_value(&g, k->median);
+        grid_number(&g, k->median);
         grid_number(&g, k->lo);
         grid_number(&g, k->hi);
         percent_cell(&g, k->percent);
@@ -300,9 +309,12 @@ static void point_note(const struct fleet_point *p, char *out, size_t room)
 static void history_print_points(const struct cli *c, const struct fleet_history *h)
 {
     static const struct column columns[] = {
-        {"measured", "MEASURED", false},  {"run", "RUN", true},
-        {"value", "VALUE", true},         {"class_low", "CLASS FROM", true},
-        {"class_median", "MEDIAN", true}, {"class_high", "TO", true},
+        {"measured", "MEASURED", false},
+        {"run", "RUN", true},
+        {.name = "value", .title = "VALUE", .number = true, .rounded = true},
+        {.name = "class_low", .title = "CLASS FROM", .number = true, .rounded = true},
+        {.name = "class_median", .title = "MEDIAN", .number = true, .rounded = true},
+        {.name = "class_high", .title = "TO", .number = true, .rounded = true},
         {"note", "NOTE", false, true},
     };
     CLEANUP_GRID struct grid g;
@@ -314,7 +326,7 @@ static void history_print_points(const struct cli *c, const struct fleet_history
         point_note(p, note, sizeof note);
         grid_cell(&g, "%.19sZ", time);
         grid_cell(&g, "%lld", (long long)p->run);
-        grid_value(&g, p->value);
+        grid_number(&g, p->value);
         grid_number(&g, p->low);
         grid_number(&g, p->median);
         grid_number(&g, p->high);

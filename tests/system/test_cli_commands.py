@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each command of numaprobe says and leaves alone."""
+import csv
 import grp
+import json
 import os
 import pathlib
 import subprocess
@@ -64,6 +66,54 @@ def test_errors_suggest_and_speak_of_commands(url, daemon, words, said, needs_fa
     daemon.run(size="1", cpus="0")
     done = run(*words, url=url)
     assert done.returncode in (2, 5) and said in done.stderr and "/v1/" not in done.stderr, done
+
+
+@pytest.mark.parametrize("words, said", [
+    (["runs", "--state=over"], '--state: must be queued, running, succeeded, failed, canceled or interrupted; got "over"'),
+    (["runs", "--benchmark=latncy"], '--benchmark: "latncy" is not a benchmark (see numaprobe help run)'),
+    (["plot", "history", "latncy"], 'metric: "latncy" is not a metric (see numaprobe history)'),
+    (["report", "last", "-o", "csv"], "a report is text or JSON (-o json); numaprobe matrix -o csv has the numbers")])
+def test_an_error_has_what_was_given(url, daemon, words, said, needs_fake_bench):
+    daemon.run(size="1", cpus="0")
+    done = run(*words, url=url)
+    assert (done.returncode, done.stderr) == (2, f"numaprobe: {said}\n"), done
+
+
+@pytest.mark.parametrize("address", ["ftp://node1", "http://127.0.0.1:99999", "http://"])
+def test_an_address_that_cannot_be_is_no_daemon_that_does_not_respond(address):
+    done = run("runs", url=address)
+    assert (done.returncode, done.stderr) == (2, f"numaprobe: {address}: must be http://HOST:PORT, https://HOST:PORT or unix:/PATH\n"), done
+
+
+def test_an_error_of_a_file_of_settings_names_it_once(url, tmp_path):
+    file = tmp_path / "numaprobe" / "config"
+    file.parent.mkdir()
+    for text, said in (("outptu = json", f'{file}:1: there is no setting "outptu"'),
+                       ("output = xml", f'{file}:1: output: must be one of table, json, ndjson, csv, nfd, slurm; got "xml"')):
+        file.write_text(text)
+        done = run("runs", url=url, env={"XDG_CONFIG_HOME": str(tmp_path)})
+        assert (done.returncode, done.stderr) == (2, f"numaprobe: {said}\n"), done
+
+
+def test_runs_that_have_no_size_in_common(url, daemon, needs_fake_bench):
+    one, other = (daemon.run(size=size, cpus="0")["id"] for size in ("1", "2"))
+    done = run("compare", one, other, url=url)
+    assert (done.returncode, done.stderr) == (1, "numaprobe: the two runs have no size in common\n"), done
+    done = run("plot", one, "--distribution", "--col=7M", url=url)
+    assert done.returncode == 5 and "the last is 1M. " in done.stderr, done
+
+
+def test_no_run_is_said(url):
+    done = run("runs", "--node=nid9", url=url)
+    assert (done.returncode, done.stdout) == (0, "No run is like that. All are in: numaprobe runs\n"), done
+    assert run("runs", "--node=nid9", "-o", "csv", url=url).stdout.count("\n") == 1
+
+
+def test_programs_get_the_digits_that_people_do_not_see(url, daemon, needs_fake_bench):
+    one, other = (daemon.run(size="1,2", cpus="0")["id"] for _ in range(2))
+    exact = json.loads(run("compare", one, other, "-o", "json", url=url).stdout)["matrices"][0]["base_value"]
+    row = next(csv.DictReader(run("compare", one, other, "-o", "csv", url=url).stdout.splitlines()))
+    assert float(row["base_value"]) == pytest.approx(exact, rel=1e-5), (row, exact)
 
 
 def test_a_metric_of_another_node_is_no_unknown_one(url, daemon, needs_fake_bench):

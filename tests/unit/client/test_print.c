@@ -104,6 +104,31 @@ static void test_large_numbers(void)
     }
 }
 
+static void test_rounded(void)
+{
+    static const struct column columns[] = {
+        {.name = "value", .title = "VALUE", .number = true, .rounded = true}};
+    static const enum output outputs[] = {OUTPUT_TABLE, OUTPUT_CSV, OUTPUT_NDJSON};
+    static const char *const wants[] = {
+        " VALUE\n 122.3\n 1.200\n 20834\n-98.76\n\n", "value\n122.271\n1.2\n20834.1\n-98.76\n\n",
+        "{\"value\":122.271}\n{\"value\":1.2}\n{\"value\":20834.1}\n{\"value\":-98.76}\n"
+        "{\"value\":null}\n"};
+    for (size_t i = 0; i < COUNT_OF(outputs); i++) {
+        struct cli c = {.output = outputs[i]};
+        struct grid g CLEANUP(grid_fini);
+        char shown[200];
+        grid_init(&g, columns, COUNT_OF(columns));
+        grid_number(&g, 122.271);
+        grid_number(&g, 1.2);
+        grid_number(&g, 20834.12);
+        grid_number(&g, -98.76);
+        grid_number(&g, NAN);
+        print_grid(&g, &c, shown, sizeof shown);
+        CHECK_STR(shown, wants[i], "four digits for people, six for programs: format %d",
+                  (int)outputs[i]);
+    }
+}
+
 // Without a terminal to ask, one of 80 columns.
 static void test_narrow(void)
 {
@@ -161,6 +186,7 @@ int main(void)
     test_unicode();
     test_wide_cells();
     test_large_numbers();
+    test_rounded();
     test_narrow();
     test_cut();
     return tap_done();
