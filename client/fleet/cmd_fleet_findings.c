@@ -34,8 +34,9 @@ static const struct param findings_params[] = {
 const struct param_table fleet_findings_options = {findings_params, COUNT_OF(findings_params)};
 
 static const struct column people_columns[] = {
-    {"id", "ID", true},        {"what", "WHAT", false},   {"grade", "GRADE", false},
-    {"state", "STATE", false}, {"since", "SINCE", false}, {"text", "FINDING", false, true}};
+    {"id", "ID", true},        {"what", "WHAT", false},
+    {"grade", "GRADE", false}, {"state", "STATE", false},
+    {"since", "SINCE", false}, {.name = "text", .title = "FINDING", .wraps = true}};
 
 static const struct column program_columns[] = {
     {"id", "ID", true},           {"what", "WHAT", false},     {"grade", "GRADE", false},

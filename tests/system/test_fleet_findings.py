@@ -11,7 +11,7 @@ import socket
 import threading
 import urllib.request
 
-from client import run
+from client import run, terminal  # noqa: F401: terminal is a fixture
 from conftest import PATIENCE, until
 from test_fleet import Fleet
 from test_fleetd import collect, measure, read_again  # noqa: F401: a fixture
@@ -204,7 +204,7 @@ def test_a_judge_that_is_killed_is_started_again(collect):  # noqa: F811
     assert found(c, "outlier")
 
 
-def test_the_command_line_lists_and_marks(collect):  # noqa: F811
+def test_the_command_line_lists_and_marks(collect, terminal):  # noqa: F811
     c = collect(12, "--faults=node[01-03] refuses").start()
     found(c, "down")
     until(lambda: len(findings(c, "?what=down")) == 3)
@@ -216,6 +216,9 @@ def test_the_command_line_lists_and_marks(collect):  # noqa: F811
         return done.stdout if status == 0 else done.stderr
     table = said("--what=down").splitlines()
     assert table[0].split() == ["ID", "WHAT", "GRADE", "STATE", "SINCE", "FINDING"] and len(table) == 4, table
+    shown, status = terminal(columns=60, env={**env, "PAGER": ""}).ran("fleet", "findings", "--what=down")
+    assert status == 0 and shown.split() == " ".join(table).split(), (shown, table)  # none is cut
+    assert len(shown.rstrip().splitlines()) > len(table), "the test needs long findings"
     # Unless judged in between.
     until(lambda: [f["id"] for f in json.loads(said("-o", "json"))["findings"]] == [f["id"] for f in findings(c)])
     until(lambda: json.loads(said("--what=down", "-o", "json"))["findings"] == findings(c, "?what=down"))
