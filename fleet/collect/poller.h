@@ -51,9 +51,10 @@ int64_t poller_push_facts(struct poller *p, const char *node, const char *hash, 
                           struct err *err);
 // Hash number i of the facts that the collector lacks of a node that pushes; NULL: there are fewer.
 const char *poller_lacks(const struct poller *p, const char *node, int i);
-// Calls wake() when what has this number is settled. NULL: there is none that waits.
-struct polled *poller_push_watch(struct poller *p, int64_t number, void (*wake)(void *ctx),
-                                 void *ctx);
+// Calls wake() when what has this number is settled, until the end. -1: there is none that waits.
+int poller_push_watch(struct poller *p, int64_t number, void (*wake)(void *ctx), void *ctx);
+// Something else of the node may have come meanwhile, and has a wake() of its own.
+void poller_push_watch_end(struct poller *p, int64_t number);
 // The node, if its source says that it pushes. ERR_NOT_FOUND.
 const struct polled *poller_pushing(const struct poller *p, const char *node, struct err *err);
 

@@ -183,14 +183,27 @@ void push_facts_reported(struct polled *n, const struct ingest_report *r)
     push_settle(n, r->kind == INGEST_STORED ? ERR_NONE : ERR_INVALID, r->text);
 }
 
-struct polled *poller_push_watch(struct poller *p, int64_t number, void (*wake)(void *ctx),
-                                 void *ctx)
+static struct pushed *find_pushed(struct poller *p, int64_t number)
 {
     for (int i = 0; i < p->n; i++)
-        if (p->nodes[i]->push && p->nodes[i]->push->number == number) {
-            p->nodes[i]->push->wake = wake;
-            p->nodes[i]->push->ctx = ctx;
-            return p->nodes[i];
-        }
+        if (p->nodes[i]->push && p->nodes[i]->push->number == number)
+            return p->nodes[i]->push;
     return NULL;
+}
+
+int poller_push_watch(struct poller *p, int64_t number, void (*wake)(void *ctx), void *ctx)
+{
+    struct pushed *s = find_pushed(p, number);
+    if (!s)
+        return -1;
+    s->wake = wake;
+    s->ctx = ctx;
+    return 0;
+}
+
+void poller_push_watch_end(struct poller *p, int64_t number)
+{
+    struct pushed *s = find_pushed(p, number);
+    if (s)
+        s->wake = NULL;
 }

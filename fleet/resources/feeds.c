@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes that the collector cannot contact send the pages of their feed themselves. A page is handed
 // on unread, and the response waits until it is stored. So are the facts that the collector lacks.
+#include <stdlib.h>
+
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "fleet/resources/resources.h"
@@ -53,21 +55,35 @@ int fleetd_feed_place(struct request *q, struct reply *r, struct err *err)
 
 // ---- A page, and facts --------------------------------------------------------------------------
 
+// A node pushes again before the response to its first page is closed.
+struct stored_watch {
+    struct poller *poller;
+    int64_t page;
+};
+
 static void *stored_open(void *context, int64_t of, int64_t after, void (*wake)(void *ctx),
                          void *ctx, struct err *err)
 {
     const struct fleet_services *s = context;
-    struct polled *n = poller_push_watch(s->poller, of, wake, ctx);
+    struct stored_watch *w = malloc(sizeof *w);
     (void)after;
-    if (!n)
-        err_set(err, ERR_CONFLICT, "name", "something else of this node has come");
-    return n;
+    if (!w) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory to wait for the store");
+        return NULL;
+    }
+    *w = (struct stored_watch){s->poller, of};
+    if (poller_push_watch(s->poller, of, wake, ctx) == 0)
+        return w;
+    err_set(err, ERR_CONFLICT, "name", "something else of this node has come");
+    free(w);
+    return NULL;
 }
 
 static void stored_close(void *opened)
 {
-    struct polled *n = opened;
-    n->push->wake = NULL;
+    struct stored_watch *w = opened;
+    poller_push_watch_end(w->poller, w->page);
+    free(w);
 }
 
 static const struct reply_source page_stored = {.open = stored_open, .close = stored_close};

@@ -358,6 +358,29 @@ static void wake_no_one(void *ctx)
     (void)ctx;
 }
 
+// A node pushes again before the response to its first page is closed.
+static void test_second_push(void)
+{
+    struct polled *n = poller->nodes[0];
+    struct pushed *pushed = calloc(1, sizeof *pushed), *own = n->push;
+    int first, second;
+    CHECK(pushed, "a page");
+    if (!pushed)
+        return;
+    n->push = pushed;
+    pushed->number = 901;
+    CHECK_INT(poller_push_watch(poller, 901, wake_no_one, &first), 0, "its first page is awaited");
+    *pushed = (struct pushed){.number = 902};
+    CHECK_INT(poller_push_watch(poller, 901, wake_no_one, &first), -1, "and then no longer");
+    CHECK_INT(poller_push_watch(poller, 902, wake_no_one, &second), 0, "but the second is");
+    poller_push_watch_end(poller, 901);
+    CHECK(pushed->wake && pushed->ctx == &second, "the end of the first leaves it");
+    poller_push_watch_end(poller, 902);
+    CHECK(!pushed->wake, "until its own");
+    n->push = own;
+    free(pushed);
+}
+
 // More than are listed once no source names them. All have pushed a page, and of one it is awaited.
 static void test_gone(void)
 {
@@ -413,6 +436,7 @@ int main(int argc, char **argv)
     test_named_anew();
     test_judging();
     test_campaigns(campaigns);
+    test_second_push();
     test_gone();
     campaigns_free(campaigns);
     poller_free(poller);
