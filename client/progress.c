@@ -57,7 +57,8 @@ void progress_show(struct progress_bar *p, const struct json *run)
     buf_plain(&phase, json_get_text(now, "phase", json_get_text(run, "state", "?")));
     const char *waits = json_get_text(json_get(run, "waiting"), "text", NULL);
     if (waits) {
-        buf_str(&phase, ", waiting for the node: ");
+        bool ends = json_get_text(json_get(run, "waiting"), "until", NULL);
+        buf_str(&phase, ends ? ", waiting for the node: " : ", waiting: ");
         buf_plain(&phase, waits);
     }
     double total = json_get_number(now, "total", 0), done = json_get_number(now, "done", 0);

@@ -178,6 +178,7 @@ static int finish_early(struct runner *r, int64_t id, enum run_state state, cons
         .state = state, .error = why->code, .error_member = why->member, .error_text = why->text};
     if (store_run_finished(r->store, id, &result, err) < 0)
         return -1;
+    waits_forget(&r->waits, id);
     in_jobs_forget(&r->in_jobs, id);
     r->finished[state]++;
     runner_notify(r, id);
@@ -278,17 +279,30 @@ static struct job *make_job(struct runner *r, int64_t id, struct err *err)
     return NULL;
 }
 
+// Its state cannot be written, and whoever looks at it has to see why.
+static void waits_for_store(struct runner *r, int64_t id, const struct err *why)
+{
+    struct run run CLEANUP(run_fini) = {0};
+    struct err unread;
+    int64_t left_ms;
+    log_error("run.start", why);
+    if (store_run_get(r->store, id, &run, &unread) == 0 &&
+        waits_note(&r->waits, &run, WAIT_FOR_STORE, why->text, &left_ms) > 0)
+        runner_notify_state(r, id);
+    retry_later(r);
+}
+
 static void could_not_start(struct runner *r, int64_t id, const struct err *why)
 {
     struct err err;
     bool no_store = why->code == ERR_STORAGE || why->code == ERR_DAMAGED;
     enum run_state state = why->code == ERR_TIMEOUT ? RUN_CANCELED : RUN_FAILED;
-    if (no_store || finish_early(r, id, state, why, &err) < 0) {
-        log_error("run.start", why);
-        retry_later(r);
-        return;
-    }
-    loop_timer_set(r->next, 0);
+    if (no_store)
+        waits_for_store(r, id, why);
+    else if (finish_early(r, id, state, why, &err) < 0)
+        waits_for_store(r, id, &err);
+    else
+        loop_timer_set(r->next, 0);
 }
 
 // True: the run that could not start for `why` stays in the queue. *next_ms: when to look again.
@@ -306,7 +320,7 @@ static bool may_wait_longer(struct runner *r, int64_t id, struct err *why, int64
     }
     if (!run.spec.queue_s)
         return false;
-    int news = waits_note(&r->waits, &run, b, &left_ms);
+    int news = waits_note(&r->waits, &run, (int)b->kind, b->text, &left_ms);
     if (news < 0)
         return false;
     if (left_ms <= 0) {
@@ -334,7 +348,6 @@ static int runner_next_job(struct runner *r, int64_t *next_ms, struct err *err)
             return 1;
         if (may_wait_longer(r, id, err, next_ms))
             continue;
-        waits_forget(&r->waits, id);
         could_not_start(r, id, err);
         return 1;
     }
@@ -566,7 +579,6 @@ int runner_cancel(struct runner *r, int64_t id, struct err *err)
         return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " has finished (%s)", id,
                        run_state_names[run.state]);
     struct err why = {.text = "canceled before it started"};
-    waits_forget(&r->waits, id);
     return finish_early(r, id, RUN_CANCELED, &why, err);
 }
 

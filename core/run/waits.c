@@ -23,12 +23,12 @@ static int waits_add(struct waits *w, const struct run *run)
     if (w->n == RUNNER_QUEUE_MAX)
         return -1;
     left = left < 0 ? 0 : left < most ? left : most;
-    w->list[w->n] = (struct wait){
-        .run_id = run->id, .until_ms = clock_mono_ms() + left, .kind = ADMISSION_KINDS};
+    w->list[w->n] =
+        (struct wait){.run_id = run->id, .until_ms = clock_mono_ms() + left, .what = WAIT_UNKNOWN};
     return w->n++;
 }
 
-int waits_note(struct waits *w, const struct run *run, const struct blocker *b, int64_t *left_ms)
+int waits_note(struct waits *w, const struct run *run, int what, const char *text, int64_t *left_ms)
 {
     int at = waits_find(w, run->id);
     if (at < 0)
@@ -36,9 +36,9 @@ int waits_note(struct waits *w, const struct run *run, const struct blocker *b, 
     if (at < 0)
         return -1;
     struct wait *this = &w->list[at];
-    bool news = this->kind != b->kind;
-    this->kind = b->kind;
-    snprintf(this->text, sizeof this->text, "%s", b->text);
+    bool news = this->what != what;
+    this->what = what;
+    snprintf(this->text, sizeof this->text, "%s", text);
     *left_ms = this->until_ms - clock_mono_ms();
     return news;
 }
@@ -56,5 +56,6 @@ void waits_describe(const struct waits *w, struct run *run)
     if (at < 0)
         return;
     snprintf(run->waiting, sizeof run->waiting, "%s", w->list[at].text);
-    run->wait_until_ms = clock_wall_ms() + w->list[at].until_ms - clock_mono_ms();
+    if (w->list[at].what != WAIT_FOR_STORE)
+        run->wait_until_ms = clock_wall_ms() + w->list[at].until_ms - clock_mono_ms();
 }

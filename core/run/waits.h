@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that wait for the node to be free: what each waits for, and until when.
+// Runs that wait: for the node to be free, until when, or for a store that takes their start.
 #pragma once
 #include "core/admission/checks.h"
 #include "model/run.h"
@@ -9,10 +9,12 @@ enum {
     RUNNER_QUEUE_MAX = 32,
 };
 
+enum { WAIT_FOR_STORE = ADMISSION_KINDS, WAIT_UNKNOWN };
+
 struct wait {
     int64_t run_id;
     int64_t until_ms; // monotonic: the wall may jump
-    enum admission_kind kind;
+    int what;         // enum admission_kind, or WAIT_FOR_STORE, which has no end
     char text[200];
 };
 
@@ -21,9 +23,11 @@ struct waits { // all 0: none waits
     int n;
 };
 
-// `run` could not start because of `b`. *left_ms of the time that it may wait are left; none at
-// 0 or less. 1: that is news, 0: the same kind was in its way before. -1: there is no room for it.
-int waits_note(struct waits *w, const struct run *run, const struct blocker *b, int64_t *left_ms);
+// `run` could not start because of `what` (see struct wait). *left_ms of the time that it may wait
+// are left; none at 0 or less. 1: that is news, 0: the same was in its way before. -1: there is no
+// room for it.
+int waits_note(struct waits *w, const struct run *run, int what, const char *text,
+               int64_t *left_ms);
 void waits_forget(struct waits *w, int64_t run_id); // it need not be there
 void waits_describe(const struct waits *w,
                     struct run *run); // fills what a run that waits says of it

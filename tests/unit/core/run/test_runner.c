@@ -224,10 +224,43 @@ static void test_disk_full(struct bed *b)
     run_fini(&r);
 }
 
+// The disk is full before it starts: it waits, says why, and starts when there is room.
+static void test_disk_full_before(struct bed *b)
+{
+    struct err err = {0};
+    struct run r = {0};
+    behave("good");
+    int64_t id = submit(b);
+    sq_exec(b->store->db, "PRAGMA query_only=1", &err);
+    for (bool waits = false; !waits;) {
+        struct loop_timer *t = loop_timer_new(b->loop, give_up, b, &err);
+        loop_timer_set(t, 20);
+        loop_run(b->loop, &err);
+        loop_timer_free(t);
+        run_fini(&r);
+        waits = runner_run_get(b->runner, id, &r, &err) < 0 || *r.waiting;
+    }
+    CHECK(r.state == RUN_QUEUED && strstr(r.waiting, "readonly") && !r.wait_until_ms,
+          "it is in the queue, and why is told: %s", r.waiting);
+    run_fini(&r);
+    sq_exec(b->store->db, "PRAGMA query_only=0", &err);
+    wait_final(b);
+    CHECK(runner_run_get(b->runner, id, &r, &err) == 0 && r.state == RUN_SUCCEEDED && !*r.waiting,
+          "and then it starts: %s", run_state_names[r.state]);
+    run_fini(&r);
+}
+
 int main(int argc, char **argv)
 {
-    static void (*const tests[])(struct bed * b) = {test_good,     test_bad,     test_placement,
-                                                    test_noise,    test_orphan,  test_disk_full,
-                                                    test_requests, test_restart, NULL};
+    static void (*const tests[])(struct bed * b) = {test_good,
+                                                    test_bad,
+                                                    test_placement,
+                                                    test_noise,
+                                                    test_orphan,
+                                                    test_disk_full,
+                                                    test_disk_full_before,
+                                                    test_requests,
+                                                    test_restart,
+                                                    NULL};
     return run_tests(argc, argv, tests);
 }

@@ -90,10 +90,11 @@ static void test_time_left(void)
     const struct blocker b = {.kind = ADMIT_BUSY_CPUS, .text = "CPU 1 is busy"};
     struct run fresh = run_of(1, 0, 60), old = run_of(2, 90000, 60), ahead = run_of(3, -90000, 60);
     int64_t left;
-    CHECK(waits_note(&w, &fresh, &b, &left) == 1 && left > 50000 && left <= 60000, "%d s are left",
-          (int)(left / 1000));
-    CHECK(waits_note(&w, &old, &b, &left) == 1 && left <= 0, "none of its time is left");
-    CHECK(waits_note(&w, &ahead, &b, &left) == 1 && left > 50000 && left <= 60000,
+    CHECK(waits_note(&w, &fresh, b.kind, b.text, &left) == 1 && left > 50000 && left <= 60000,
+          "%d s are left", (int)(left / 1000));
+    CHECK(waits_note(&w, &old, b.kind, b.text, &left) == 1 && left <= 0,
+          "none of its time is left");
+    CHECK(waits_note(&w, &ahead, b.kind, b.text, &left) == 1 && left > 50000 && left <= 60000,
           "no more than it asked for, though the wall went back");
 }
 
@@ -103,16 +104,16 @@ static void test_what_is_told(void)
     struct blocker b = {.kind = ADMIT_BUSY_CPUS, .text = "CPU 1 is busy"};
     struct run run = run_of(5, 0, 60), other = run_of(6, 0, 60);
     int64_t left;
-    waits_note(&w, &run, &b, &left);
+    waits_note(&w, &run, b.kind, b.text, &left);
     snprintf(b.text, sizeof b.text, "CPU 2 is busy");
-    CHECK_INT(waits_note(&w, &run, &b, &left), 0, "the same kind is no news");
+    CHECK_INT(waits_note(&w, &run, b.kind, b.text, &left), 0, "the same kind is no news");
     waits_describe(&w, &run);
     waits_describe(&w, &other);
     CHECK_STR(run.waiting, "CPU 2 is busy", "but told as it is now");
     CHECK(run.wait_until_ms > clock_wall_ms() && !*other.waiting && !other.wait_until_ms,
           "until when; nothing of a run that does not wait");
     b.kind = ADMIT_LOAD;
-    CHECK_INT(waits_note(&w, &run, &b, &left), 1, "another kind is");
+    CHECK_INT(waits_note(&w, &run, b.kind, b.text, &left), 1, "another kind is");
     waits_forget(&w, 6);
     waits_forget(&w, 5);
     CHECK_INT(w.n, 0, "none waits");
@@ -126,15 +127,15 @@ static void test_full(void)
     struct run run;
     for (int i = 0; i < RUNNER_QUEUE_MAX; i++) {
         run = run_of(10 + i, 0, 60);
-        waits_note(&w, &run, &b, &left);
+        waits_note(&w, &run, b.kind, b.text, &left);
     }
-    CHECK_INT(waits_note(&w, &run, &b, &left), 0, "the last that has room");
+    CHECK_INT(waits_note(&w, &run, b.kind, b.text, &left), 0, "the last that has room");
     run = run_of(9, 0, 60);
-    CHECK_INT(waits_note(&w, &run, &b, &left), -1, "one more has none");
+    CHECK_INT(waits_note(&w, &run, b.kind, b.text, &left), -1, "one more has none");
     waits_forget(&w, 10);
-    CHECK_INT(waits_note(&w, &run, &b, &left), 1, "until another is gone");
+    CHECK_INT(waits_note(&w, &run, b.kind, b.text, &left), 1, "until another is gone");
     run = run_of(10 + RUNNER_QUEUE_MAX - 1, 0, 60);
-    CHECK_INT(waits_note(&w, &run, &b, &left), 0, "which left the others there");
+    CHECK_INT(waits_note(&w, &run, b.kind, b.text, &left), 0, "which left the others there");
 }
 
 int main(void)
