@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -87,6 +89,24 @@ static const char *nonce_of(const char *name)
         strspn(nonce, "0123456789abcdef") != NONCE_LEN)
         return NULL;
     return nonce;
+}
+
+// A child that a daemon had just forked when it was killed holds its lock until it runs and ends.
+int run_dir_lock(const char *base, struct err *err)
+{
+    enum { ORPHAN_MS = 2000, STEP_MS = 20 };
+    CLEANUP_FD int fd = open(base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(err, "opening %s", base);
+    int rc = flock(fd, LOCK_EX | LOCK_NB);
+    for (int ms = 0; rc < 0 && errno == EWOULDBLOCK && ms < ORPHAN_MS; ms += STEP_MS) {
+        poll(NULL, 0, STEP_MS);
+        rc = flock(fd, LOCK_EX | LOCK_NB);
+    }
+    if (rc < 0 && errno == EWOULDBLOCK)
+        return err_set(err, ERR_CONFLICT, "run-dir",
+                       "another numaprobed has its runs in %s: use another --run-dir", base);
+    return steal_fd(&fd); // some file systems lock no directories
 }
 
 int run_dir_sweep(const char *base)

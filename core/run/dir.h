@@ -20,6 +20,9 @@ struct run_dir {
 int run_dir_base_make(const char *base, struct err *err); // with parents, mode 0711
 int run_dir_make(struct run_dir *d, const char *base, int64_t id, const struct account *a,
                  struct err *err);
+// A lock on the directory, for as long as the caller keeps the descriptor: what is in it belongs to
+// one daemon. ERR_CONFLICT: to another one.
+int run_dir_lock(const char *base, struct err *err);
 // Kills what has the nonce of a directory that is still there, and removes it. Returns how many
 // directories.
 int run_dir_sweep(const char *base);

@@ -37,6 +37,7 @@ struct runner {
     struct store *store;
     struct gate gate;
     struct run_groups groups;
+    int run_dir; // locked once this has started; -1: not yet
     bool started;
     bool looked;                // at the programs, for the run that starts next
     struct job *job;            // the current run, or whose result waits for the disk
@@ -456,6 +457,7 @@ struct runner *runner_new(struct loop *l, struct store *s, struct machine *m,
     r->loop = l;
     r->store = s;
     r->retry_ms = RETRY_FIRST_MS;
+    r->run_dir = -1;
     if (init(r, m, c, err) == 0)
         return r;
     runner_free(r);
@@ -477,12 +479,15 @@ void runner_free(struct runner *r)
     in_jobs_fini(&r->in_jobs);
     gate_fini(&r->gate);
     run_events_fini(&r->events);
+    fd_cleanup(&r->run_dir);
     free(r);
 }
 
 int runner_start(struct runner *r, struct err *err)
 {
     int64_t lost = 0;
+    if (r->run_dir < 0 && (r->run_dir = run_dir_lock(r->gate.run_dir, err)) < 0)
+        return -1;
     run_dir_sweep(r->gate.run_dir);
     if (store_run_interrupt_all(r->store, "numaprobed ended while this run was running", &lost,
                                 err) < 0)

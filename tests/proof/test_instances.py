@@ -101,6 +101,20 @@ def test_second_takes_nothing(numaprobed, home):
     assert end(first) == 0
 
 
+def test_directory_of_runs_is_taken(numaprobed, home):
+    """A daemon with another database and the same directory of runs would end those of the first one as left over."""
+    first = spawn(numaprobed, home)
+    assert "event=ready" in ready_or_over(first)
+    status, run = ask(home, "POST", "/v1/runs", {"benchmark": "latency", "size": "1"})
+    assert status == 202
+    second = spawn(numaprobed, home, f"--socket={home}/second.sock", f"--state-dir={home}/other")
+    log = ready_or_over(second)
+    assert second.wait(120) != 0 and f"another numaprobed has its runs in {home}/run: use another --run-dir" in log, log
+    second.stderr.close()
+    ends_well(home, run)
+    assert end(first) == 0
+
+
 @pytest.mark.parametrize("change", ["deleted", "replaced"])
 def test_lock_file_gone(numaprobed, home, change):
     """Somebody tidies up and takes the lock's file away: a second daemon is refused all the same."""
