@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 
 struct window_page {
     struct fleet_store *store;
@@ -186,15 +187,15 @@ static int pick_kinds(const struct book *b, const char *benchmark, bool **set, s
     return 0;
 }
 
-static int pick_machines(const struct book *b, const char *hash, bool **set, struct err *err)
+static int pick_machines(const struct book *b, const char *class, bool **set, struct err *err)
 {
-    if (!hash)
+    if (!class)
         return 0;
     *set = calloc(b->machines.n + 1, sizeof **set);
     if (!*set)
         return err_set(err, ERR_NO_MEMORY, "", "no memory to read");
     for (int i = 0; i < b->machines.n; i++)
-        (*set)[i] = strcmp(b->machine[i].hash[FLEET_CLASS], hash) == 0;
+        (*set)[i] = str_starts(b->machine[i].hash[FLEET_CLASS], class);
     return 0;
 }
 
@@ -228,17 +229,33 @@ static int held_node(void *ctx, const struct fleet_cell *row, struct err *err)
     return 0;
 }
 
+// The number of the one class whose hash begins so.
+static int number_of_class(const struct interned *classes, const char *prefix, struct err *err)
+{
+    int found = 0;
+    for (int i = 0; i < classes->n; i++) {
+        if (!str_starts(classes->list[i], prefix))
+            continue;
+        if (found)
+            return err_set(err, ERR_INVALID, "class",
+                           "several classes begin with \"%.64s\": write more of the hash", prefix);
+        found = i + 1;
+    }
+    return found ? found
+                 : err_set(err, ERR_NOT_FOUND, "class", "no node is of a class %.64s", prefix);
+}
+
 // Nodes that never had a run of the class are not looked through. The number of the class.
 static int pick_class(struct fleet_store *s, const char *hash, bool **nodes, struct err *err)
 {
     const struct book *b = &s->book;
-    int class = interned_find(&b->classes, hash) + 1;
+    int class = number_of_class(&b->classes, hash, err);
     CLEANUP_MEM bool *held = calloc(b->nodes.n + 1, sizeof *held);
     struct held_nodes h = {*nodes, held, b->nodes.n};
     if (!held)
         return err_set(err, ERR_NO_MEMORY, "", "no memory to read");
-    if (!class)
-        return err_set(err, ERR_NOT_FOUND, "class", "no node is of a class %.64s", hash);
+    if (class < 0)
+        return -1;
     if (s->engine->query(s->db, "SELECT DISTINCT node FROM span WHERE class = $1", &CELL_I(class),
                          1, held_node, &h, err) < 0)
         return -1;

@@ -179,7 +179,7 @@ int fleet_store_document(struct fleet_store *s, const char *hash, struct buf *ou
 // ---- What is read
 
 struct fleet_window {
-    const char *node, *class_hash, *benchmark; // NULL: all
+    const char *node, *class_hash, *benchmark; // NULL: all; of the hash its beginning is enough
     const struct nodeset *nodes;               // sorted; NULL: all
     int64_t since_ms, until_ms;                // measured in [since, until); until 0: no end
     int64_t seq;                               // only runs of this number in their feed; 0: all
@@ -193,7 +193,8 @@ struct fleet_window {
 // One page per node, in order of their numbers; runs by kind, the newest first. `layouts` of the
 // page are those of the whole store, `next` is the node's number, `last` that of the last node. The
 // page is valid during the call. All of it is one state of the database. fn returns -1 to end with
-// its error, and 1 to end without one. ERR_NOT_FOUND: class_hash is of no run that ever came.
+// its error, and 1 to end without one. ERR_NOT_FOUND: class_hash is of no run that ever came;
+// ERR_INVALID: of several.
 int fleet_store_window(struct fleet_store *s, const struct fleet_window *w,
                        int (*fn)(void *ctx, const struct summary_page *page, struct err *err),
                        void *ctx, struct err *err);

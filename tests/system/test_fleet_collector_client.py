@@ -256,6 +256,7 @@ def test_runs_come_in_pages_of_whole_nodes(collected):
     assert len(c.get(f"/v1/fleet/runs?where=node03&newest=50&since={newest[3]}")["runs"]) == 4
     known = one["runs"][0]["class"]
     assert len(c.get(f"/v1/fleet/runs?newest=1&class={known}")["runs"]) == 50
+    assert len(c.get(f"/v1/fleet/runs?newest=1&class={known[:12]}")["runs"]) == 50
     assert c.problem(f"/v1/fleet/runs?class={'0' * 64}")[0] == 404
     facts = c.get(f"/v1/facts/{known}")
     assert facts["hash"] == known and facts["facts"]["cpu_model"]

@@ -244,10 +244,11 @@ static void test_window(void)
     CLEANUP_NODESET struct nodeset some = {0};
     const struct nodeset none = {0};
     CHECK_INT(nodeset_parse(&some, "w[1-3],n2", NULL, &err), 0, "a set of nodes");
-    char class[65], hash[65];
+    char class[65], hash[65], start[13];
     struct maker m = maker_at("w1", "1000", 0, 12);
     text_hash("class", class);
     text_hash("new class", hash);
+    snprintf(start, sizeof start, "%s", hash);
     made_page_put(s, &m, &err);
     m = maker_at("w1", "1000", 12, 15);
     m.class = "new class";
@@ -260,6 +261,7 @@ static void test_window(void)
         {{.node = "w1"}, 15, "all runs of a node"},
         {{.node = "w1", .newest = 5}, 5, "the newest five"},
         {{.node = "w1", .class_hash = hash}, 3, "those of a class"},
+        {{.node = "w1", .class_hash = start}, 3, "by the beginning of its hash"},
         {{.node = "w1", .class_hash = class, .newest = 5}, 5, "the newest five of a class"},
         {{.node = "w1", .benchmark = "latency"}, 15, "those of a benchmark"},
         {{.node = "w1", .benchmark = "matrix"}, 0, "of another one"},
@@ -278,6 +280,10 @@ static void test_window(void)
     CHECK(fleet_store_window(s, &cases[0].w, fail_page, NULL, &err) < 0 &&
               err.code == ERR_TOO_LARGE,
           "a reader ends with its own error");
+    CHECK(fleet_store_window(s, &(struct fleet_window){.class_hash = ""}, fail_page, NULL, &err) <
+                  0 &&
+              err.code == ERR_INVALID,
+          "of several classes none is meant: %s", err.text);
     CHECK_INT(window_runs(&cases[0].w), 15, "and the store can be read again");
 }
 
