@@ -18,10 +18,15 @@ int where_read(const struct request *q, struct nodeset *out, bool *given, struct
 {
     const char *where = request_query(q, "where");
     *given = where != NULL;
-    if (!where || nodeset_parse(out, where, NULL, err) == 0)
+    if (!where)
         return 0;
-    snprintf(err->member, sizeof err->member, "where");
-    return -1;
+    if (nodeset_parse(out, where, NULL, err) < 0) {
+        snprintf(err->member, sizeof err->member, "where");
+        return -1;
+    }
+    return out->n ? 0
+                  : err_set(err, ERR_INVALID, "where",
+                            "names no node: give a set, such as n[1-100], or leave it out");
 }
 
 int where_has_none(struct err *err)

@@ -11,7 +11,8 @@ enum {
     STORED_WINDOW_DAYS_MAX = 3650,
 };
 
-// The nodes of ?where=; *out stays empty, and *given false, without it. ERR_INVALID ("where").
+// The nodes of ?where=; *out stays empty, and *given false, without it. ERR_INVALID ("where"); a
+// set of no nodes is one, which a script sends whose variable is empty.
 int where_read(const struct request *q, struct nodeset *out, bool *given, struct err *err);
 
 int where_has_none(struct err *err); // ERR_NOT_FOUND ("where"): of them nothing is stored

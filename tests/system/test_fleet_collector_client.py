@@ -262,7 +262,8 @@ def test_runs_come_in_pages_of_whole_nodes(collected):
     assert facts["hash"] == known and facts["facts"]["cpu_model"]
     assert c.problem(f"/v1/facts/{'0' * 64}")[0] == 404
     for query, member in (("form=whole", "form"), ("newest=0", "newest"), ("newest=51", "newest"), ("limit=1001", "limit"),
-                          ("cursor=x", "cursor"), ("since=noon", "since"), ("since=2999-01-01", "since"), ("where=n[1-", "where")):
+                          ("cursor=x", "cursor"), ("since=noon", "since"), ("since=2999-01-01", "since"), ("where=n[1-", "where"), ("where=", "where"),
+                          ("where=n1!n1", "where")):
         assert c.problem(f"/v1/fleet/runs?{query}")[1]["member"] == member, query
 
 
