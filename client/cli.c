@@ -207,6 +207,7 @@ static void report_as_document(const char *text)
     jsonw_end(&w);
     puts(buf_text(&out));
 }
+
 static int report_as_plugin(const struct cli *c, const struct err *err)
 {
     CLEANUP_BUF struct buf b = BUF_INIT;
