@@ -171,6 +171,24 @@ static int apply(sqlite3 *db, const struct embedded *steps, int64_t from, int64_
     return err_prefix(err, "migration %s", steps[at < to ? at : to - 1].name);
 }
 
+int migrate_check_tables(sqlite3 *db, const char *path, int64_t version, const struct migration *m,
+                         struct err *err)
+{
+    int64_t there = 1;
+    char sql[120];
+    if (version > 0 && m->table) {
+        snprintf(sql, sizeof sql, "SELECT count(*) FROM sqlite_schema WHERE name = '%s'", m->table);
+        if (sq_number(db, sql, &there, err) < 0)
+            return -1;
+    }
+    return there ? 0
+                 : err_set(err, ERR_STORAGE, "",
+                           "%s was written by a numaprobe from before the first release (schema "
+                           "%" PRId64 " without the table \"%s\"); it is left alone: run that "
+                           "version, or give another %s",
+                           path, version, m->table, m->option);
+}
+
 int migrate_run(sqlite3 *db, const char *path, const struct migration *m, struct err *err)
 {
     int64_t version, application, things;
@@ -181,7 +199,8 @@ int migrate_run(sqlite3 *db, const char *path, const struct migration *m, struct
         sq_number(db, "SELECT count(*) FROM sqlite_schema", &things, err) < 0)
         return -1;
     bool empty = !version && !application && !things;
-    if (!empty && check_identity(path, application, version, m, err) < 0)
+    if (!empty && (check_identity(path, application, version, m, err) < 0 ||
+                   migrate_check_tables(db, path, version, m, err) < 0))
         return -1;
     if (empty && sq_exec(db, claim, err) < 0)
         return -1;

@@ -73,12 +73,29 @@ static int pgx_step(struct pgx *p, const struct embedded *step, int64_t version,
     return err_prefix(err, "migration %s", step->name);
 }
 
+// As migrate_check_tables(): programs that were never released made less under the same number.
+static int pgx_check_tables(struct pgx *p, int64_t version, struct err *err)
+{
+    int64_t there = 1;
+    if (version > 0 &&
+        pg_query(p->c, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('note')", NULL, 0,
+                 fleet_number, &there, NULL, err) < 0)
+        return -1;
+    return there ? 0
+                 : err_set(err, ERR_STORAGE, "store",
+                           "the database was written by a numaprobe from before the first release "
+                           "(schema %" PRId64 " without the table \"note\"); it is left alone: "
+                           "run that version, or give another store",
+                           version);
+}
+
 static int pgx_migrate(struct pgx *p, struct err *err)
 {
     int64_t version, known = 0;
     while (schema_fleet_pg[known].name)
         known++;
-    if (pgx_version(p, &version, err) < 0)
+    if (pgx_version(p, &version, err) < 0 ||
+        (version <= known && pgx_check_tables(p, version, err) < 0))
         return -1;
     if (version > known || (!p->write && version != known))
         return err_set(err, ERR_STORAGE, "store",

@@ -31,7 +31,8 @@ enum {
     LITE_NODES_AT_ONCE = 256, // deleted from in a transaction
 };
 
-static const struct migration lite_migration = {LITE_APPLICATION, schema_fleet_sqlite, "store"};
+static const struct migration lite_migration = {LITE_APPLICATION, schema_fleet_sqlite, "store",
+                                                "note"};
 
 struct lite {
     sqlite3 *db;
@@ -165,6 +166,8 @@ static int lite_open_reader(struct lite *l, const char *path, struct err *err)
                              "can be created beside it: make its folder writable",
                              path)
                    : -1;
+    if (migrate_check_tables(l->db, path, version, &lite_migration, err) < 0)
+        return -1;
     int64_t known = 0;
     while (schema_fleet_sqlite[known].name)
         known++;

@@ -155,6 +155,31 @@ static void check_migrated(const char *where)
     fleet_store_close(s);
 }
 
+// Made by a program from before the first release, whose first schema had fewer tables.
+static void check_unreleased(const char *where)
+{
+    for (int use = 0; use < 2; use++) {
+        struct fleet_store *s =
+            fleet_store_open(where, use ? FLEET_STORE_WRITE : FLEET_STORE_READ, &err);
+        CHECK(!s && err.code == ERR_STORAGE && strstr(err.text, "before the first release"),
+              "a store of an unreleased program: %s", err.text);
+        fleet_store_close(s);
+    }
+}
+
+static void test_unreleased(void)
+{
+    char copy[160];
+    snprintf(copy, sizeof copy, "%s.v1.bak", path);
+    unlink(copy);
+    lite_exec("ALTER TABLE setup DROP COLUMN good; ALTER TABLE note RENAME TO absent;"
+              "PRAGMA user_version = 1");
+    check_unreleased(path);
+    CHECK(lite_version() == 1 && access(copy, F_OK) < 0, "it is left alone, and not copied");
+    lite_exec("ALTER TABLE absent RENAME TO note");
+    check_migrated(path);
+}
+
 static int take_any(void *ctx, const struct summary_page *p, struct err *e)
 {
     (void)p;
@@ -263,6 +288,9 @@ static void test_postgresql(const struct cluster *c)
     pg_change(c, "UPDATE schema_version SET version = version - 900");
     pg_change(c, "ALTER TABLE setup DROP COLUMN good; UPDATE schema_version SET version = 1");
     check_migrated(c->uri);
+    pg_change(c, "ALTER TABLE note RENAME TO absent");
+    check_unreleased(c->uri);
+    pg_change(c, "ALTER TABLE absent RENAME TO note");
     s = fleet_store_open(c->uri, FLEET_STORE_WRITE, &err);
     pg_change(c, "ALTER SYSTEM SET default_transaction_read_only = on");
     pg_change(c, "SELECT pg_reload_conf(), pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -295,6 +323,7 @@ int main(void)
     test_versions();
     lite_exec("ALTER TABLE setup DROP COLUMN good; PRAGMA user_version = 1");
     check_migrated(path);
+    test_unreleased();
     test_damaged();
     test_view();
 #if FLEET_POSTGRESQL
