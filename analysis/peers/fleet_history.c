@@ -21,6 +21,55 @@
 static const struct series_options change_options = {
     .segment_min = 3, .level = 0.01, .threshold_percent = 1.2};
 
+static double run_value(const struct fleet_run *r, int column)
+{
+    return column < r->n && r->v[column] > 0 ? r->v[column] : NAN;
+}
+
+// Of the same request, measured by another method or with metrics of another version: before an
+// update of numaprobe, or after it.
+static bool other_version(const struct fleet *f, const struct fleet_series *a,
+                          const struct fleet_series *b)
+{
+    const struct fleet_probe *x = &f->probe[a->probe], *y = &f->probe[b->probe];
+    return a != b && x->class == y->class && strcmp(x->benchmark, y->benchmark) == 0 &&
+           strcmp(x->variant, y->variant) == 0;
+}
+
+static int with_value(const struct fleet_series *s, int column)
+{
+    int n = 0;
+    for (int r = 0; r < s->n; r++)
+        n += !isnan(run_value(&s->runs[r], column));
+    return n;
+}
+
+// Of the versions of series `best`, the one whose newest run is the newest. `others`: runs of the
+// other ones that have the metric.
+static int newest_version(const struct fleet *f, const struct fleet_node *n, int best,
+                          const char *metric, int *column, int *others)
+{
+    int newest = best, all = 0, own = 0;
+    for (int k = 0; k < n->n; k++) {
+        const struct fleet_series *s = &f->one[n->series[k]];
+        int at = interned_find(&f->probe[s->probe].metrics, metric);
+        bool is_best = n->series[k] == best;
+        if (at < 0 || (!is_best && !other_version(f, s, &f->one[best])))
+            continue;
+        int runs = with_value(s, at);
+        all += runs;
+        if (is_best && newest == best)
+            own = runs;
+        if (runs && s->runs[0].measured_ms > f->one[newest].runs[0].measured_ms) {
+            newest = n->series[k];
+            own = runs;
+            *column = at;
+        }
+    }
+    *others = all - own;
+    return newest;
+}
+
 // The node's series that has the metric in most runs; -1: none. *column: where.
 static int history_series(const struct fleet *f, const struct fleet_node *n, const char *metric,
                           int *column, struct err *err)
@@ -45,11 +94,6 @@ static int history_series(const struct fleet *f, const struct fleet_node *n, con
         err_set(err, ERR_NOT_FOUND, "metric", "the node has no metric \"%.64s\"%s", metric,
                 suggest_text(&near, "", hint, sizeof hint));
     return best;
-}
-
-static double run_value(const struct fleet_run *r, int column)
-{
-    return column < r->n && r->v[column] > 0 ? r->v[column] : NAN;
 }
 
 static int history_ascending(const void *a, const void *b)
@@ -161,8 +205,11 @@ int fleet_history_make(struct fleet_history *out, const struct fleet *f, const c
     int series = history_series(f, &f->node[at], metric, &column, err);
     if (series < 0)
         return -1;
+    int others;
+    series = newest_version(f, &f->node[at], series, metric, &column, &others);
     const struct fleet_probe *p = &f->probe[f->one[series].probe];
     struct fleet_history made = {.probe = f->one[series].probe,
+                                 .others = others,
                                  .metric = p->metrics.list[column],
                                  .unit = p->units[column],
                                  .more = metric_more_is_better(p->units[column])};

@@ -18,12 +18,14 @@ struct fleet_history {
     int probe;                 // number in the fleet
     const char *metric, *unit; // borrowed
     bool more;                 // is better
+    int others; // runs of the metric by another method or version of the metrics: no points
     int n;
     struct fleet_point *list; // oldest first; owned
 };
 
-// All runs kept, of the node's present class. Change points are those of the values less the
-// class's. ERR_NOT_FOUND: "node" or "metric"; ERR_NO_MEMORY.
+// All runs kept, of the node's present class: of the request that was measured most often, those
+// with the method and the version of the metrics of the newest. Change points are those of the
+// values less the class's. ERR_NOT_FOUND: "node" or "metric"; ERR_NO_MEMORY.
 int fleet_history_make(struct fleet_history *out, const struct fleet *f, const char *node,
                        const char *metric, struct err *err);
 void fleet_history_fini(struct fleet_history *h);

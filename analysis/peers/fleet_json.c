@@ -76,6 +76,7 @@ void fleet_ranking_write_json(const struct fleet_ranking *r, const struct fleet_
 {
     write_view(v, r->metric, r->more, w);
     jsonw_i64(w, "nodes", r->n);
+    jsonw_i64(w, "other_methods", r->others);
     jsonw_digits(w, "median", r->median, VIEW_DIGITS);
     jsonw_fixed(w, "spread_percent", r->spread, 2);
     jsonw_array(w, "ranking");

@@ -210,6 +210,24 @@ static int larger_x(const void *a, const void *b, void *more)
     return *(const bool *)more ? -order : order;
 }
 
+// Whether runs of the node have the metric, measured by another method or with metrics of another
+// version: while a fleet is updated.
+static bool measured_otherwise(const struct fleet_view *v, int metric, int node)
+{
+    const struct fleet *f = v->f;
+    const struct fleet_probe *p = &f->probe[v->table.probe[v->table.metric_probe[metric]]];
+    const char *name = fleet_table_metric(&v->table, f, metric);
+    for (int k = 0; k < f->node[node].n; k++) {
+        const struct fleet_series *s = &f->one[f->node[node].series[k]];
+        const struct fleet_probe *o = &f->probe[s->probe];
+        if (o != p && o->class == p->class && strcmp(o->benchmark, p->benchmark) == 0 &&
+            strcmp(o->variant, p->variant) == 0 && fleet_series_runs(f, s, NULL) > 0 &&
+            interned_find(&o->metrics, name) >= 0)
+            return true;
+    }
+    return false;
+}
+
 int fleet_ranking_make(struct fleet_ranking *out, struct fleet_view *v, int metric, struct err *err)
 {
     const struct fleet_table *t = &v->table;
@@ -225,8 +243,10 @@ int fleet_ranking_make(struct fleet_ranking *out, struct fleet_view *v, int metr
     for (int i = 0; i < t->in.nodes; i++) {
         double five[NEWEST_RUNS];
         int runs = view_newest(v, i, five);
-        if (runs == 0)
+        if (runs == 0) {
+            made.others += measured_otherwise(v, metric, t->node[i]);
             continue;
+        }
         struct fleet_rank *r = &made.list[made.n];
         sorted[made.n] = middle_select(five, runs);
         *r = (struct fleet_rank){.node = t->node[i], .runs = runs, .lo = NAN, .hi = NAN};

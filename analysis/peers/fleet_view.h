@@ -45,6 +45,7 @@ struct fleet_ranking {
     int metric;
     bool more; // is better
     int n;
+    int others; // nodes that have the metric only by another method or version of the metrics
     struct fleet_rank *list; // the worst first; owned
     double median, spread;   // of all; the spread in per cent
 };

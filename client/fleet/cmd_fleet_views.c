@@ -168,6 +168,9 @@ static void ranking_print(const struct cli *c, const struct fleet_view *v,
         printf("median %s, spread %.1f %% of %d node%s\n",
                figures_text(r->median, 6, (char[FIGURES_ROOM]){0}), r->spread, r->n,
                str_plural(r->n));
+    if (c->output == OUTPUT_TABLE && r->others)
+        printf("%d node%s with another method or version of the metrics: not compared\n", r->others,
+               str_plural(r->others));
 }
 
 static void ranking_print_json(struct opened_view *o, const struct fleet_ranking *r)
@@ -342,6 +345,9 @@ static void history_print_head(const struct cli *c, const struct fleet_history *
             h->metric, node, *h->unit ? " in " : "", h->unit, h->more ? "more" : "less");
     if (h->n >= GATHER_ALL_RUNS)
         buf_fmt(&line, "; the newest %d runs", h->n);
+    if (h->others)
+        buf_fmt(&line, "; %d run%s with another method or version of the metrics left out",
+                h->others, str_plural(h->others));
     print_paragraph(c, buf_text(&line), 4);
 }
 
@@ -355,6 +361,7 @@ static void history_print_json(struct gather *g, const struct fleet_history *h, 
     jsonw_text(&w, "metric", h->metric);
     jsonw_text(&w, "unit", h->unit);
     jsonw_text(&w, "better", h->more ? "more" : "less");
+    jsonw_i64(&w, "other_methods", h->others);
     jsonw_array(&w, "points");
     for (int i = 0; i < h->n; i++) {
         const struct fleet_point *p = &h->list[i];

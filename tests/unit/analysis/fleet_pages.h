@@ -25,6 +25,7 @@ struct page_run {
     double factor[PAGE_METRICS]; // slower by; 1: as usual
     double noise;
     bool failed, forced, bare; // bare: without metrics
+    bool updated;              // measured by a later numaprobe, with metrics of another version
     double disturbed;
 };
 
@@ -36,7 +37,7 @@ __attribute__((unused)) static int page_add(struct fleet *f, const struct page_r
     float v[PAGE_METRICS], lo[PAGE_METRICS], hi[PAGE_METRICS];
     struct summary_layout layout = {PAGE_METRICS, page_names};
     struct summary s = {.id = r->id,
-                        .metrics_version = 4,
+                        .metrics_version = r->updated ? 7 : 4,
                         .state = r->failed ? RUN_FAILED : RUN_SUCCEEDED,
                         .forced = r->forced,
                         .measured_ms = r->measured_ms,

@@ -212,6 +212,55 @@ static void test_history(void)
     fleet_cleanup(&f);
 }
 
+// n0 to n9 are updated after their run `before`, and n10 to n19 are not. Each has 15 runs.
+static struct fleet *half_updated(int before)
+{
+    struct fleet *f = fleet_with(40);
+    unsigned long long seed = 18;
+    char name[16];
+    for (int i = 0; i < 20; i++)
+        for (int k = 0; k < 15; k++) {
+            snprintf(name, sizeof name, "n%d", i);
+            struct page_run r = {.node = name, .class = "A", .id = k + 1, .noise = 0.001};
+            r.config = "OLD";
+            r.updated = i < 10 && k >= before;
+            r.measured_ms = PAGES_NOW - (15 - k) * PAGES_DAY / 2;
+            page_add(f, &r, &seed);
+        }
+    return f;
+}
+
+static void test_update(void)
+{
+    struct fleet *f = half_updated(10);
+    struct fleet_history h = {0};
+    struct fleet_view v;
+    struct fleet_ranking r = {0};
+    const char *metric = "latency.local.dram.median_ns";
+    CHECK(fleet_history_make(&h, f, "n3", metric, NULL) == 0 && h.n == 5 && h.list[4].run == 15,
+          "a history is that of the newest version, though more runs have an earlier one");
+    CHECK_INT(h.others, 10, "and counts those");
+    fleet_history_fini(&h);
+    CHECK(fleet_history_make(&h, f, "n13", metric, NULL) == 0 && h.n == 15 && h.others == 0,
+          "one that was not updated has all");
+    fleet_history_fini(&h);
+    CHECK(fleet_view_open(&v, f, 0, NULL) == 0, "a view");
+    int at = fleet_view_metric(&v, metric, NULL);
+    CHECK(fleet_ranking_make(&r, &v, at, NULL) == 0 && r.n == 20 && r.others == 0,
+          "where all have an earlier version, it ranks all: %d", r.n);
+    fleet_ranking_fini(&r);
+    fleet_view_close(&v);
+    fleet_cleanup(&f);
+    f = half_updated(0);
+    CHECK(fleet_view_open(&v, f, 0, NULL) == 0, "a view");
+    at = fleet_view_metric(&v, metric, NULL);
+    CHECK(fleet_ranking_make(&r, &v, at, NULL) == 0 && r.n == 10 && r.others == 10,
+          "else those of one version, and counts the others: %d, %d", r.n, r.others);
+    fleet_ranking_fini(&r);
+    fleet_view_close(&v);
+    fleet_cleanup(&f);
+}
+
 // The rule is that of a node and of a collector: neighbours, of both of which the set-up is known.
 static void test_history_setups(void)
 {
@@ -304,6 +353,7 @@ int main(void)
     test_coverage(f, &seed);
     fleet_cleanup(&f);
     test_history();
+    test_update();
     test_history_setups();
     test_effect();
     return tap_done();
