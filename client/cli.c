@@ -115,7 +115,7 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
     CLEANUP_MEM char **operands = calloc((size_t)argc + 1, sizeof *operands);
     if (!operands)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the command line");
-    struct invocation invocation = {options, &spec, operands, 0, commands};
+    struct invocation invocation = {options, &spec, &given, operands, 0, commands};
     for (int i = 0; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return help_print_command(k, k->has_spec ? benchmark_find(argv[0]) : NULL);

@@ -95,25 +95,28 @@ static int run_refused(const struct spec *s, const struct http_reply *r, struct 
     if (strcmp(json_get_text(problem, "type", ""), "/problems/busy") == 0)
         hint_to_wait(s, blockers);
     http_problem(r, err);
+    if (strstr(err->text, "(GET /v1/benchmarks")) // we know it: spec_check_request() is behind us
+        problem_hint("the daemon is of another version: GET /v1/benchmarks lists what it knows");
     if (n > 1)
         return err_set(err, err->code, "", "%d conditions block the run", n);
     return n ? err_prefix(err, "the run is blocked") : -1;
 }
 
-static int post(const struct cli *c, const struct spec *s, const struct run_flags *f, bool dry,
-                struct json **out, struct err *err)
+static int post(const struct cli *c, const struct invocation *i, bool dry, struct json **out,
+                struct err *err)
 {
+    const struct run_flags *f = i->options;
     CLEANUP_BUF struct buf body = BUF_INIT;
     CLEANUP_REPLY struct http_reply r = {0};
     struct jsonw w = jsonw_to(&body);
     char header[100];
-    spec_write_json(s, &w, NULL);
+    spec_write_request(i->spec, i->given, &w, NULL);
     snprintf(header, sizeof header, "Idempotency-Key: %s", f->key);
     if (http_call(c, "POST", dry ? "/v1/runs?dry_run=true" : "/v1/runs", buf_text(&body),
                   *f->key && !dry ? header : NULL, &r, err) < 0)
         return -1;
     if (r.status != 200 && r.status != 202)
-        return run_refused(s, &r, err);
+        return run_refused(i->spec, &r, err);
     *out = json_parse(buf_text(&r.body), r.body.len, err);
     return *out ? 0 : err_prefix(err, "the response of the server");
 }
@@ -263,12 +266,13 @@ static int interrupted(const struct cli *c, int64_t id, bool keep)
 
 // What interrupts has to find a run that is known by its number: it waits until the daemon has
 // responded.
-static int run_start(const struct cli *c, const struct spec *s, const struct run_flags *f,
-                     struct json **queued, struct err *err)
+static int run_start(const struct cli *c, const struct invocation *i, struct json **queued,
+                     struct err *err)
 {
+    const struct run_flags *f = i->options;
     if (!f->detach)
         interrupts_block(true); // follow() ends this
-    if (post(c, s, f, false, queued, err) == 0)
+    if (post(c, i, false, queued, err) == 0)
         return 0;
     interrupts_block(false);
     return -1;
@@ -302,12 +306,12 @@ int cmd_run(struct cli *c, const struct invocation *i, struct err *err)
         err->code = ERR_USAGE;
         return -1;
     }
-    if (post(c, s, f, true, &dry, err) < 0)
+    if (post(c, i, true, &dry, err) < 0)
         return -1;
     if (f->dry_run)
         return show_dry(c, s, dry, err);
     print_plan(stderr, json_get(dry, "plan"));
-    if (run_start(c, s, f, &queued, err) < 0)
+    if (run_start(c, i, &queued, err) < 0)
         return -1;
     int64_t id = json_get_i64(queued, "id", 0);
     if (f->detach) {

@@ -13,8 +13,9 @@ enum { BASELINE_OPERANDS_MAX = 18 }; // set NAME and 16 runs
 struct command;
 
 struct invocation {
-    const void *options;     // object of the command's table
-    const struct spec *spec; // has_spec
+    const void *options;             // object of the command's table
+    const struct spec *spec;         // has_spec
+    const struct param_given *given; // options of the command line
     char **operands;
     int n;
     const struct command *table; // all commands

@@ -736,14 +736,6 @@ static int check_counts(const struct spec *s, struct err *err)
     return 0;
 }
 
-// Working sets of each rank.
-static int check_threads(const struct spec *s, struct err *err)
-{
-    if (strcmp(s->threads, "auto") != 0 && s->sweep != SWEEP_THREADS && s->sweep != SWEEP_SIZES)
-        return contradiction(err, "threads", "any sweep but threads and sizes");
-    return check_counts(s, err);
-}
-
 // A lock is handed over among two ranks at least.
 static int check_atomics(const struct spec *s, struct err *err)
 {
@@ -773,7 +765,7 @@ static int check_sizes(const struct spec *s, struct err *err)
 
 static int check_bandwidth(const struct spec *s, struct err *err)
 {
-    if (check_threads(s, err) < 0)
+    if (check_counts(s, err) < 0)
         return -1;
     bool preset = s->quick && strcmp(kernel_names[s->kernel], "triad") == 0; // of quick_bandwidth
     if (s->sweep == SWEEP_MEMCPY && s->kernel != 0 && !preset)

@@ -29,6 +29,11 @@ static bool copies_memory(const struct spec *s)
     return s->sweep == SWEEP_MEMCPY;
 }
 
+static bool has_all_threads(const struct spec *s)
+{
+    return s->sweep != SWEEP_THREADS && s->sweep != SWEEP_SIZES;
+}
+
 static bool has_own_stores(const struct spec *s)
 {
     const char *kernel = spec_param(s, "kernel")->choices[s->kernel];
@@ -66,6 +71,11 @@ static const struct unused {
      has_own_stores,
      {"stores"},
      "with kernels read and write: read stores nothing, and write always streams"},
+    // Earlier versions stored "doubling", their default, with each sweep.
+    {BENCHMARK_BANDWIDTH,
+     has_all_threads,
+     {"threads"},
+     "with this sweep; threads and sizes have it"},
     {BENCHMARK_C2C,
      reads_lines,
      {"lines"},
@@ -164,4 +174,33 @@ int spec_check_request(const struct spec *s, struct err *err)
         check_least(s, err) < 0)
         return -1;
     return spec_check_note(s, err);
+}
+
+static bool request_has(const struct param_given *given, const struct param *p)
+{
+    for (int i = 0; given && i < given->n; i++)
+        if (given->list[i] == p)
+            return true;
+    return false;
+}
+
+void spec_write_request(const struct spec *s, const struct param_given *given, struct jsonw *w,
+                        const char *key)
+{
+    const struct benchmark *b = &benchmarks[s->benchmark];
+    const struct param_table *const tables[] = {&b->params, &spec_common};
+    struct spec usual;
+    spec_init(&usual, (enum benchmark_id)s->benchmark);
+    if (s->quick)
+        spec_quick(&usual);
+    jsonw_object(w, key);
+    jsonw_text(w, "benchmark", b->name);
+    for (size_t t = 0; t < COUNT_OF(tables); t++)
+        for (int i = 0; i < tables[t]->n; i++) {
+            const struct param *p = &tables[t]->params[i];
+            if (request_differs(p, s, &usual) || request_has(given, p) ||
+                (s->quick && strcmp(p->name, "quick") == 0))
+                param_write_value(p, s, w);
+        }
+    jsonw_end(w);
 }

@@ -8,3 +8,9 @@
 // quick) sets itself; effort that cannot give a result; and what spec_check_note refuses.
 // ERR_INVALID names the member, and says what would be right.
 int spec_check_request(const struct spec *s, struct err *err);
+
+// The request for a run of a daemon that may be of another version: the benchmark, what differs
+// from its defaults (those of quick, if quick), and what `given` has. The rest is up to the daemon,
+// which may not know it, or know better. NULL: nothing.
+void spec_write_request(const struct spec *s, const struct param_given *given, struct jsonw *w,
+                        const char *key);

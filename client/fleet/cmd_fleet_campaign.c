@@ -13,6 +13,7 @@
 #include "client/fleet/fleet.h"
 #include "client/http.h"
 #include "client/print.h"
+#include "model/spec_request.h"
 
 enum { BUDGET_DIGITS = 6 };
 
@@ -141,8 +142,9 @@ static int write_campaign_nodes(const struct cli *c, struct jsonw *w, struct err
 }
 
 static int write_campaign(const struct cli *c, const struct campaign_options *o,
-                          const struct spec *spec, struct jsonw *w, struct err *err)
+                          const struct invocation *call, struct jsonw *w, struct err *err)
 {
+    const struct spec *spec = call->spec;
     const struct {
         const char *member, *value;
     } texts[] = {
@@ -154,7 +156,7 @@ static int write_campaign(const struct cli *c, const struct campaign_options *o,
     if (write_campaign_nodes(c, w, err) < 0 ||
         (*o->at_once_each && write_at_once_each(o, w, err) < 0))
         return -1;
-    spec_write_json(spec, w, "spec");
+    spec_write_request(spec, call->given, w, "spec");
     if (c->at_once_given)
         jsonw_i64(w, "at_once", c->at_once_given);
     for (size_t i = 0; i < COUNT_OF(texts); i++)
@@ -209,7 +211,7 @@ static int campaign_start(struct cli *c, const struct invocation *i, int64_t id,
     CLEANUP_JSON struct json *reply = NULL;
     struct jsonw w = jsonw_to(&body);
     (void)id;
-    if (write_campaign(c, i->options, i->spec, &w, err) < 0)
+    if (write_campaign(c, i->options, i, &w, err) < 0)
         return -1;
     if (http_json(c, "POST", "/v1/fleet/campaigns", buf_text(&body), &reply, err) < 0)
         return start_refused(err);

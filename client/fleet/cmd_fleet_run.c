@@ -100,13 +100,26 @@ static void take_node_metrics(struct fan *f, int node, const struct json *body, 
     fan_fail(f, node, ERR_CONFLICT, "the node no longer has the run that it made");
 }
 
+// A daemon of before has no such form. The run stays on the node.
+static void metrics_refused(struct fan *f, int node, const struct err *why, int retry_s, void *ctx)
+{
+    (void)retry_s, (void)ctx;
+    if (why->code == ERR_BAD_REQUEST)
+        fan_fail(f, node, ERR_CONFLICT,
+                 "the run is stored there, but its numaprobed is too old for fleet commands");
+    else
+        fan_fail(f, node, why->code, why->text);
+}
+
 static void fetch_metrics(struct fan *f, int node, const struct json *run)
 {
     char path[100];
     snprintf(path, sizeof path, "/v1/feed?form=summary&limit=1&after=%lld",
              (long long)json_get_i64(run, "seq", 1) - 1);
-    fan_call(f, node,
-             &(struct fan_request){.path = path, .last = true, .reply = take_node_metrics});
+    fan_call(
+        f, node,
+        &(struct fan_request){
+            .path = path, .last = true, .reply = take_node_metrics, .refused = metrics_refused});
 }
 
 // A node that responds at once, whatever wait= says, is requested once a second, and not for ever:
@@ -643,7 +656,7 @@ int cmd_fleet_run(struct cli *c, const struct invocation *i, struct err *err)
     struct jsonw w = jsonw_to(&r.body);
     r.wait_ms = 1000 * s.queue_s;
     s.queue_s = 0;
-    spec_write_json(&s, &w, NULL);
+    spec_write_request(&s, i->given, &w, NULL);
     set_key(&r);
     int status = run_on_nodes(&r, &names, err);
     fleet_run_fini(&r, names.n);

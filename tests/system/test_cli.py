@@ -393,6 +393,7 @@ def liar():
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             server = self.server
+            server.received = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             body = server.body if isinstance(server.body, bytes) else server.body.encode()
             self.send_response(server.status)
             for name, value in server.headers_to_send.items():
@@ -438,6 +439,18 @@ def test_no_lie_crashes_or_reaches_the_terminal(liar, lie, args):
     for stream in (done.stdout, done.stderr):
         text = stream.decode("utf-8")
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f]", text), text
+
+
+@pytest.mark.parametrize("options, sent", [
+    ([], {}), (["--quick"], {"quick": True}), (["--quick", "--visits=8"], {"quick": True, "visits": 8}), (["--precision=1"], {"precision": 1})])
+def test_a_daemon_of_another_version_gets_only_what_was_set(liar, options, sent):
+    """It need not know the rest, and may have other defaults."""
+    liar.status, liar.headers_to_send = 422, {"Content-Type": "application/problem+json"}
+    liar.body = json.dumps({"type": "/problems/invalid", "status": 422, "member": "visits", "detail":
+                            'is not a parameter of benchmark "latency" (GET /v1/benchmarks lists them)'})
+    done = run("run", "latency", *options, url=liar.url)
+    assert json.loads(liar.received) == {"benchmark": "latency", **sent}
+    assert done.returncode == 2 and "--visits: is not a parameter" in done.stderr and "another version" in done.stderr, done.stderr
 
 
 def test_redirects_are_not_followed(liar):

@@ -233,6 +233,19 @@ static void test_first_names(void)
           "its conditions have kinds: %s", w->run.conditions_json);
 }
 
+// A value without an effect, which a new run may not have.
+static void test_earlier_default(void)
+{
+    static char text[16 << 10];
+    char path[400];
+    struct intake in CLEANUP(intake_fini) = {0};
+    struct err err = {0};
+    data_path(path, sizeof path, "exports/threads-doubling.json");
+    CHECK(file_read_text(path, text, sizeof text) == 0, "a recorded export");
+    CHECK(take(&in, text, NULL, &err) == 0 && in.n == 1, "it is taken: %s", err.text);
+    CHECK_STR(in.n == 1 ? in.list[0].run.spec.threads : "", "doubling", "as it was");
+}
+
 static void test_lists(void)
 {
     CLEANUP_BUF struct buf list = BUF_INIT, lines = BUF_INIT;
@@ -495,6 +508,7 @@ int main(void)
     test_keys();
     test_export();
     test_first_names();
+    test_earlier_default();
     test_lists();
     test_refusals();
     test_times();

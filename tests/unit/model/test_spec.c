@@ -92,7 +92,6 @@ static const struct {
     {"{\"benchmark\":\"matrix\",\"numa\":\"0\"}", "numa"},
     {"{\"benchmark\":\"bandwidth\",\"sweep\":\"own\",\"targets\":\"0\"}", "targets"},
     {"{\"benchmark\":\"bandwidth\",\"kernel\":\"dot\"}", "kernel"},
-    {"{\"benchmark\":\"bandwidth\",\"threads\":\"all\"}", "threads"},
     {"{\"benchmark\":\"bandwidth\",\"sweep\":\"sizes\",\"targets\":\"0\"}", "targets"},
     {"{\"benchmark\":\"bandwidth\",\"sweep\":\"sizes\",\"size\":\"1K,1M\"}", "size"},
     {"{\"benchmark\":\"bandwidth\",\"size\":\"64K,1M\"}", "size"},
@@ -240,6 +239,50 @@ static void round_trip(void)
     spec_write_json(&s, &w, NULL);
     CHECK(read_spec(&back, buf_text(&b), &err) == 0 && memcmp(&s, &back, sizeof s) == 0,
           "what is written is read back: %s", err.text);
+}
+
+// A daemon of another version fills in what it has: no member is sent that nobody has set.
+static void requests(void)
+{
+    struct spec s, back;
+    struct err err = {0};
+    for (int k = 0; k < 2 * BENCHMARKS; k++) {
+        CLEANUP_BUF struct buf b = BUF_INIT, want = BUF_INIT;
+        struct jsonw w = jsonw_to(&b);
+        buf_fmt(&want, "{\"benchmark\":\"%s\"%s}", benchmarks[k / 2].name,
+                k % 2 ? ",\"quick\":true" : "");
+        read_spec(&s, buf_text(&want), &err);
+        spec_write_request(&s, NULL, &w, NULL);
+        CHECK_STR(buf_text(&b), buf_text(&want), "as short as it can be");
+    }
+    read_spec(&s, "{\"benchmark\":\"latency\",\"quick\":true,\"visits\":8,\"size\":\"64\"}", &err);
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    struct jsonw w = jsonw_to(&b);
+    const struct param_given given = {2, {spec_param(&s, "precision"), spec_param(&s, "seed")}};
+    spec_write_request(&s, &given, &w, NULL);
+    CHECK_STR(buf_text(&b),
+              "{\"benchmark\":\"latency\",\"size\":\"64\",\"precision\":5,\"visits\":8,\"seed\":1,"
+              "\"quick\":true}",
+              "what differs from quick, and what was given though it does not");
+    CHECK(read_spec(&back, buf_text(&b), &err) == 0 && memcmp(&s, &back, sizeof s) == 0,
+          "which is the same run: %s", err.text);
+}
+
+// Earlier versions stored "doubling" with each sweep. A new run may not ask for what has no effect.
+static void stored_threads(void)
+{
+    struct spec s;
+    struct err err = {0};
+    static const char *const sweeps[] = {"nodes", "own", "memcpy"};
+    for (size_t i = 0; i < COUNT_OF(sweeps); i++) {
+        char text[100];
+        snprintf(text, sizeof text,
+                 "{\"benchmark\":\"bandwidth\",\"sweep\":\"%s\",\"threads\":\"doubling\"}",
+                 sweeps[i]);
+        CHECK(read_spec(&s, text, &err) == 0, "%s is read: %s", text, err.text);
+        CHECK(spec_check_request(&s, &err) < 0 && !strcmp(err.member, "threads"), "and refused: %s",
+              err.text);
+    }
 }
 
 static void tables(void)
@@ -401,6 +444,8 @@ int main(void)
     refuses_without_effect();
     orders_pairs();
     round_trip();
+    requests();
+    stored_threads();
     tables();
     return tap_done();
 }
