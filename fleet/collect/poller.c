@@ -72,7 +72,8 @@ static void on_page(void *ctx, struct fetch_response *r)
     else if (r->status != 200) {
         // An older daemon does not know the feed, or not all of its parameters.
         n->too_old = r->status == 404 || r->status == 400;
-        snprintf(why, sizeof why, "its response has status %d", r->status);
+        snprintf(why, sizeof why, "its response has status %d%s", r->status,
+                 n->too_old ? ": its numaprobed may be too old for the collector" : "");
         n->poller->totals.errors[FETCH_OK]++;
         node_failed(n, why);
     } else if (send_on(n, r) < 0)
