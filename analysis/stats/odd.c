@@ -265,11 +265,16 @@ static void odd_take_off(struct odd_table *t, const struct odd_units *u, int ite
     }
 }
 
+bool odd_explains(const struct odd_unit *u)
+{
+    return u->candidate && (!u->visits || log(u->ratio) > CANDIDATE_SHARE * log(u->limit));
+}
+
 void odd_explain(struct odd_table *t, const struct odd_level *level, const struct odd_units *u)
 {
     for (int i = 0; i < t->items; i++) {
         int unit = level->unit ? level->unit[i] : i;
-        if (unit >= 0 && u->list[unit].candidate)
+        if (unit >= 0 && odd_explains(&u->list[unit]))
             odd_take_off(t, u, i, unit);
     }
 }

@@ -61,7 +61,10 @@ struct odd_units {
 int odd_judge(struct odd_units *u, const struct odd_table *t, const struct odd_level *level,
               double least, struct err *err);
 void odd_units_fini(struct odd_units *u);
-// Takes what candidates deviate by off their items, so that a slow node's cores are not slow again.
+// A candidate that still deviates at the visits that confirm, if there are any. One that chance
+// made explains nothing: its cores may be slow.
+bool odd_explains(const struct odd_unit *u);
+// Takes what they deviate by off their items, so that a slow node's cores are not slow again.
 void odd_explain(struct odd_table *t, const struct odd_level *level, const struct odd_units *u);
 // Takes off every unit's deviation, where there are at least `items_least` items in it: it is no
 // fault, but how far things are apart.

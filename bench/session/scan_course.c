@@ -294,7 +294,7 @@ static void scan_explain_pairs(const struct scan_course *c, struct odd_table *t,
     for (int p = 0; p < t->items; p++)
         for (int end = 0; end < 2; end++) {
             int r = c->rounds->pairs[p][end];
-            for (int v = 0; cores->list[r].candidate && v < t->visits; v++) {
+            for (int v = 0; odd_explains(&cores->list[r]) && v < t->visits; v++) {
                 double by = cores->ratios[(size_t)r * t->room + v];
                 t->logs[(size_t)p * t->room + v] -= isfinite(by) ? by : 0;
             }
