@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/str.h"
 #include "client/commands.h"
 #include "client/http.h"
 #include "client/print.h"
@@ -80,6 +81,22 @@ static int source_open(struct source *s, const char *name, struct err *err)
     if (S_ISREG(st.st_mode))
         clock_rfc3339((int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000, s->date);
     return 0;
+}
+
+// A line with its end, of a longer one BODY_MAX bytes and one more; returns how many bytes.
+static size_t cmd_import_read_line(struct source *s, struct buf *out)
+{
+    char block[4096];
+    size_t n = 0, all = 0;
+    for (int c = 0; c != '\n' && all <= BODY_MAX && (c = getc_unlocked(s->file)) != EOF; all++) {
+        block[n++] = (char)c;
+        if (n == sizeof block) {
+            buf_add(out, block, n);
+            n = 0;
+        }
+    }
+    buf_add(out, block, n);
+    return all;
 }
 
 static int read_rest(struct source *s, struct buf *out, struct err *err)
@@ -260,22 +277,22 @@ static int send_part(struct importing *im, struct source *s, struct buf *part, i
 // The first line is in `part` already.
 static int send_lines(struct importing *im, struct source *s, struct buf *part, struct err *err)
 {
-    CLEANUP_MEM char *line = NULL;
-    size_t room = 0;
+    CLEANUP_BUF struct buf line = BUF_INIT;
     int64_t first = 1, lines = 1;
     for (;;) {
-        ssize_t n = getline(&line, &room, s->file);
-        if (n < 0 || part->len + (size_t)n > PART_BYTES || lines == PART_LINES) {
+        buf_reset(&line);
+        size_t n = cmd_import_read_line(s, &line);
+        if (!n || part->len + n > PART_BYTES || lines == PART_LINES) {
             if (send_part(im, s, part, first, err) < 0)
                 return -1;
             first += lines;
             lines = 0;
         }
-        if (n < 0)
+        if (!n)
             return ferror(s->file) ? err_sys(err, "cannot be read") : 0;
-        buf_add(part, line, (size_t)n);
+        buf_add(part, line.data, line.len);
         lines++;
-        if (part->len > BODY_MAX || !buf_ok(part))
+        if (part->len > BODY_MAX || !buf_ok(part) || !buf_ok(&line))
             return err_set(err, ERR_TOO_LARGE, "", "line %lld is larger than %d MiB",
                            (long long)(first + lines - 1), BODY_MAX >> 20);
     }
@@ -292,18 +309,39 @@ static int import_file(struct importing *im, const char *name, struct err *err)
 {
     struct source s CLEANUP(source_close) = {0};
     CLEANUP_BUF struct buf body = BUF_INIT;
-    CLEANUP_MEM char *line = NULL;
-    size_t room = 0;
     if (source_open(&s, name, err) < 0)
         return -1;
-    ssize_t n = getline(&line, &room, s.file);
-    if (n > 0)
-        buf_add(&body, line, (size_t)n);
-    if (n > 0 && !*im->flags->mapping && is_json_line(line, (size_t)n))
+    size_t n = cmd_import_read_line(&s, &body);
+    if (n && n <= BODY_MAX && !*im->flags->mapping && is_json_line(buf_text(&body), body.len))
         return send_lines(im, &s, &body, err);
     if (read_rest(&s, &body, err) < 0 || (*im->flags->mapping && wrap(im, &body, err) < 0))
         return -1;
     return send(im, &s, &body, err);
+}
+
+static bool cmd_import_is_given(const struct import_flags *f, const char *option)
+{
+    const struct {
+        const char *name, *value;
+    } all[] = {{"mode", f->mode},   {"node", f->node},     {"label", f->label},
+               {"pages", f->pages}, {"method", f->method}, {"date", f->date}};
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        if (strcmp(all[i].name, option) == 0)
+            return *all[i].value;
+    return false;
+}
+
+// What is wrong in a file is called as it is there: "size", and not --size, which this command does
+// not have.
+static void name_in_file(const struct import_flags *f, struct err *err)
+{
+    if (err->code != ERR_INVALID || !*err->member)
+        return;
+    if (cmd_import_is_given(f, err->member) && !str_starts(err->text, "spec: "))
+        err_prefix(err, "--%s", err->member);
+    else
+        err_name_member(err);
+    *err->member = '\0';
 }
 
 int cmd_import(struct cli *c, const struct invocation *i, struct err *err)
@@ -316,6 +354,7 @@ int cmd_import(struct cli *c, const struct invocation *i, struct err *err)
         struct err one = {0};
         if (import_file(&im, i->operands[k], &one) == 0)
             continue;
+        name_in_file(im.flags, &one);
         status = problem_report(*i->operands[k] ? i->operands[k] : NULL, &one);
         failed++;
     }

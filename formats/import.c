@@ -500,11 +500,13 @@ static int import_grid(struct import *out, struct lines *in, const char *mapping
 static int json_ranks(struct import *out, const struct json *list, struct err *err)
 {
     int n = json_count(list);
-    if (n == 0)
+    if (list == NULL || json_is_null(list))
         return 0;
     if (!json_is_array(list) || n > IMPORT_RANKS_MAX)
         return err_set(err, ERR_INVALID, "ranks", "must be an array of at most %d ranks",
                        IMPORT_RANKS_MAX);
+    if (n == 0)
+        return 0;
     out->ranks = calloc(n, sizeof *out->ranks);
     if (out->ranks == NULL)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the ranks");
@@ -581,6 +583,39 @@ void import_fini(struct import *i)
     *i = (struct import){0};
 }
 
+// What is no text at all, by how it begins.
+static int import_check_text(const char *text, size_t len, struct err *err)
+{
+    static const struct {
+        const char *begin, *is;
+    } others[] = {
+        {"\x1f\x8b", "compressed with gzip: decompress it first"},
+        {"\x28\xb5\x2f\xfd", "compressed with zstd: decompress it first"},
+        {"\xfd"
+         "7zXZ",
+         "compressed with xz: decompress it first"},
+        {"BZh", "compressed with bzip2: decompress it first"},
+        {"PK\x03\x04", "a ZIP archive: extract its files first"},
+        {"\xff\xfe", "UTF-16: it must be UTF-8"},
+        {"\xfe\xff", "UTF-16: it must be UTF-8"},
+    };
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        size_t n = strlen(others[i].begin);
+        if (len >= n && memcmp(text, others[i].begin, n) == 0)
+            return bad_line(1, err, "is %s", others[i].is);
+    }
+    size_t skip = 0;
+    while (skip < len && isspace((unsigned char)text[skip]))
+        skip++;
+    struct err unused;
+    CLEANUP_JSON struct json *list =
+        skip < len && text[skip] == '[' ? json_parse(text, len, &unused) : NULL; // or a log line
+    return list == NULL ? 0
+                        : bad_line(1, err,
+                                   "is a JSON array; it must be an object: an exported run, "
+                                   "{\"runs\":[…]}, or one with \"matrices\"");
+}
+
 static int import_text(struct import *out, const char *text, size_t len, const char *mapping,
                        size_t mapping_len, const char *mode, struct err *err)
 {
@@ -590,7 +625,8 @@ static int import_text(struct import *out, const char *text, size_t len, const c
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the import");
     in->at = text;
     in->end = text + len;
-    if (import_grid(&made, in, mapping, mapping_len, mode, err) < 0)
+    if (import_check_text(text, len, err) < 0 ||
+        import_grid(&made, in, mapping, mapping_len, mode, err) < 0)
         return -1;
     *out = made;
     made = (struct import){0};

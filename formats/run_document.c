@@ -270,11 +270,16 @@ static int run_document_read_topology(const struct json *object, struct run_docu
     if (o == NULL || json_is_null(o))
         return 0;
     char *hash = w->run.topology_hash, found[65];
+    if (!json_is_object(o))
+        return err_set(err, ERR_INVALID, "topology", "must be an object or null");
     if (run_document_read_text(o, "hash", hash, sizeof w->run.topology_hash, err) < 0)
         return err_prefix(err, "topology");
-    const char *xml = json_get_text(o, "xml", NULL);
-    if (xml == NULL)
+    const struct json *text = json_get(o, "xml");
+    const char *xml = json_text(text);
+    if (text == NULL || json_is_null(text))
         return 0;
+    if (xml == NULL)
+        return err_set(err, ERR_INVALID, "topology", "xml must be a text or null");
     if (strlen(xml) > TOPOLOGY_XML_MAX)
         return err_set(err, ERR_INVALID, "topology", "takes more than %d KiB",
                        TOPOLOGY_XML_MAX >> 10);
@@ -333,9 +338,12 @@ static int read_ranks(const struct json *object, struct run_document *w, struct 
 
 static int read_log(const struct json *object, struct run_document *w, struct err *err)
 {
-    const char *text = json_get_text(object, "log", NULL);
-    if (text == NULL)
+    const struct json *log = json_get(object, "log");
+    const char *text = json_text(log);
+    if (log == NULL || json_is_null(log))
         return 0;
+    if (text == NULL)
+        return err_set(err, ERR_INVALID, "log", "must be a text or null");
     w->log = strdup(text);
     return w->log == NULL ? no_memory(err) : 0;
 }

@@ -334,6 +334,25 @@ def test_cli_mapping_date_standard_input(make_daemon, files):
     assert numaprobe(daemon, "import", files / "b.csv", "--date=soon").returncode == 2
 
 
+def test_cli_names_what_is_wrong_as_the_file_does(make_daemon, files, exported):
+    daemon = make_daemon()
+    of_file, no_option = files / "run.json", changed(exported, ["run", "spec", "size"], "none")
+    of_file.write_text(json.dumps(no_option))
+    assert f"{of_file}: size: spec: " in numaprobe(daemon, "import", of_file).stderr
+    of_file.write_text(json.dumps(changed(exported, ["ranks"], 7)))
+    assert f"{of_file}: ranks: must be an array" in numaprobe(daemon, "import", of_file).stderr
+    of_file.write_text(json.dumps(exported))
+    assert f"{of_file}: --node: cannot be given" in numaprobe(daemon, "import", of_file, "--node=n1").stderr
+    assert f"{of_file}: --pages: must be one of" in numaprobe(daemon, "import", of_file, "--pages=7").stderr
+    assert count(daemon) == 0
+
+
+def test_cli_reads_no_more_of_a_line_than_it_sends(make_daemon):
+    daemon = make_daemon()
+    done = numaprobe(daemon, "import", "/dev/zero")
+    assert done.returncode != 0 and "/dev/zero: is larger than 32 MiB" in done.stderr, done.stderr
+
+
 def test_cli_export_import(make_daemon, files):
     a, b = make_daemon(fake_bench_env()), make_daemon()
     a.run(size="1,2", cpus="0")
@@ -475,6 +494,9 @@ def exported(daemon):
     (["fingerprint", "config"], 7, "facts", "fingerprint: config: "),
     (["topology"], {"hash": "0" * 64, "xml": "<topology/>"}, "topology", "its hash is not that of its XML"),
     (["topology"], {"hash": 7}, "hash", "topology: must be a text"),
+    (["topology"], "none", "topology", "must be an object or null"),
+    (["topology", "xml"], 7, "topology", "xml must be a text or null"),
+    (["log"], 7, "log", "must be a text or null"),
     (["matrices"], {}, "matrices", "must be an array"),
     (["matrices"], [], "matrices", "at least one"),
     (["ranks"], 7, "ranks", "must be an array"),

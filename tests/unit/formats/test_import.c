@@ -119,6 +119,11 @@ static void test_errors(void)
          "mapping: line 2: rank 3 of the mapping is not in the data"},
         {"| Ranks | C | N | A | N | 1MB |\n| 0 | 1 | 0 | 0x1 | 0 | 1.0 | 2.0 |\n", NULL,
          "line 2: has 7 columns; the heading has 6"},
+        {"{\"matrices\":[{\"name\":\"concurrent\",\"quantity\":\"latency\",\"unit\":\"ns\","
+         "\"rows\":{\"name\":\"rank\",\"unit\":\"\",\"values\":[0]},"
+         "\"cols\":{\"name\":\"working_set\",\"unit\":\"bytes\",\"values\":[1024]},"
+         "\"cells\":[[{\"median\":5}]]}],\"ranks\":\"all\"}",
+         NULL, "must be an array of at most 1024 ranks"},
         {"| 0 | 1 | 0 | 0x1 | 0 | 1.0 |\n", NULL,
          "line 1: a row comes before the heading \"| Ranks | Cores | …\""},
     };

@@ -321,6 +321,13 @@ static void test_refusals(void)
     check_refused("{\"format\":\"x\"}", NULL, "format", "must be \"numaprobe-run\"");
     check_refused("{\"format\":\"numaprobe-run\",\"version\":2}", NULL, "version", "must be 1");
     check_refused("{\"runs\":[]}", NULL, "runs", "array of exported runs");
+    check_refused("[{}]", NULL, "line 1", "is a JSON array; it must be an object");
+    check_refused("\x1f\x8b\x08", NULL, "line 1", "compressed with gzip");
+    check_refused("\xfd"
+                  "7zXZ",
+                  NULL, "line 1", "compressed with xz");
+    check_refused("\xff\xfe{", NULL, "line 1", "is UTF-16: it must be UTF-8");
+    check_refused("[1,0]<stdout>: host: n1\n", NULL, "line 1", "without a table");
     write_export(&text, "n1", "running", "1");
     check_refused(buf_text(&text), NULL, "state", "must be succeeded");
     buf_reset(&text);
