@@ -1007,21 +1007,36 @@ static int bytes_latency(const struct spec *s, const struct rank_cache *caches, 
     return 0;
 }
 
+// Each rank maps its part of them, in whole pages. Those of 2 MiB are not counted, and the planner
+// counts reserved ones; of 512 MiB, with base pages of 64 KiB, a part may take twice its size.
+static uint64_t bytes_in_parts(const struct spec *s, const struct page_sizes *pages, uint64_t bytes,
+                               int ranks)
+{
+    uint64_t n = ranks > 0 ? (uint64_t)ranks : 1;
+    if (pages->thp <= page_sizes_usual.thp || spec_pages_reserved((enum pages)s->pages))
+        return bytes;
+    return n * spec_page_round((enum pages)s->pages, pages, (bytes + n - 1) / n);
+}
+
 // Those of the largest team: the teams work one after the other.
 static int bytes_bandwidth(const struct spec *s, const struct rank_cache *caches, int ranks,
                            const struct page_sizes *pages, uint64_t *bytes, struct err *err)
 {
-    (void)pages;
+    bool copies = s->sweep == SWEEP_MEMCPY; // from a mapping of its own to another one
     CLEANUP_MEM struct stream_team *teams = calloc((size_t)ranks + 1, sizeof *teams);
     if (!teams)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", ranks);
     int n = stream_teams(s, caches, ranks, teams, err);
     *bytes = 0;
-    for (int i = 0; i < n; i++)
-        *bytes = teams[i].array_bytes > *bytes ? teams[i].array_bytes : *bytes;
-    *bytes *= s->sweep == SWEEP_MEMCPY ? 2 : STREAM_ARRAYS;
+    for (int i = 0; i < n; i++) {
+        uint64_t mapped = teams[i].array_bytes * (copies ? 1 : STREAM_ARRAYS),
+                 all = (copies ? 2 : 1) * bytes_in_parts(s, pages, mapped, teams[i].n_ranks);
+        *bytes = all > *bytes ? all : *bytes;
+    }
     if (n >= 0 && s->sweep == SWEEP_SIZES) // of each rank, whatever its arrays
-        *bytes = (uint64_t)ranks * spec_bytes_per_rank(s, spec_auto_bytes_of(caches, ranks));
+        *bytes = bytes_in_parts(
+            s, pages, (uint64_t)ranks * spec_bytes_per_rank(s, spec_auto_bytes_of(caches, ranks)),
+            ranks);
     return n < 0 ? -1 : 0;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "bench/benchmarks/table.h"
 #include "bench/session/rank_team.h"
 #include "model/stream_team.h"
@@ -320,12 +321,13 @@ static int pagefault_measure_all(struct faults *f, struct err *err)
 
 static int check_page_sizes(struct err *err)
 {
-    if (sysconf(_SC_PAGESIZE) == BASE_PAGE && arena_round(1, PAGES_THP) == HUGE_PAGE)
+    const struct page_sizes sizes = memory_page_sizes("");
+    if (sizes.base == BASE_PAGE && sizes.thp == HUGE_PAGE)
         return 0;
     return err_set(err, ERR_UNAVAILABLE, "benchmark",
                    "pagefault needs base pages of 4 KiB and huge pages of 2 MiB; this kernel has "
-                   "%ld and %llu bytes",
-                   sysconf(_SC_PAGESIZE), (unsigned long long)arena_round(1, PAGES_THP));
+                   "%llu and %llu KiB",
+                   (unsigned long long)(sizes.base >> 10), (unsigned long long)(sizes.thp >> 10));
 }
 
 // The kinds of the cost, and a column for each target, or for each pair of them.

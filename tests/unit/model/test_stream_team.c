@@ -137,8 +137,38 @@ static void rounds(void)
     expect_rounds(SWEEP_SIZES, 2, 14, 1);
 }
 
+// Three arrays of 600 MiB, or a working set of 600 MiB for each rank. Four ranks have less than a
+// huge page of 512 MiB each, two have more.
+static void expect_bytes(const char *sweep, const struct page_sizes *pages, const char *kind,
+                         uint64_t mib)
+{
+    struct spec s;
+    struct err err = {0};
+    uint64_t bytes = 0;
+    spec_init(&s, BENCHMARK_BANDWIDTH);
+    param_set_text(spec_param(&s, "sweep"), &s, sweep, &err);
+    param_set_text(spec_param(&s, "pages"), &s, kind, &err);
+    snprintf(s.size, sizeof s.size, "600");
+    int outcome = benchmarks[BENCHMARK_BANDWIDTH].bytes(&s, machine, RANKS, pages, &bytes, &err);
+    CHECK(outcome == 0 && bytes >> 20 == mib, "%s in %s pages of %llu MiB: %llu MiB, not %llu",
+          sweep, kind, (unsigned long long)(pages->thp >> 20), (unsigned long long)(bytes >> 20),
+          (unsigned long long)mib);
+}
+
+static void bytes_of_teams(void)
+{
+    static const struct page_sizes arm = {65536, 512 << 20, 512 << 20};
+    expect_bytes("nodes", &page_sizes_usual, "thp", 3 * 600);
+    expect_bytes("nodes", &arm, "thp", 2 * 1024);
+    expect_bytes("nodes", &arm, "4k", 3 * 600);
+    expect_bytes("nodes", &arm, "2M", 3 * 600);
+    expect_bytes("sizes", &arm, "thp", 6 * 1024);
+    expect_bytes("sizes", &page_sizes_usual, "thp", 6 * 600);
+}
+
 int main(void)
 {
+    bytes_of_teams();
     rounds();
     series();
     found();
