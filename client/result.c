@@ -186,11 +186,10 @@ static void print_quality(const struct cli *c, const struct result *r, int64_t i
         loose += result_cells_loose(&r->matrices[i], &cells);
     bool poor = disturbed >= 100 * SAMPLES_DOUBTFUL || 2 * loose > cells;
     bool good = !(disturbed >= QUALITY_GOOD_PERCENT) && !loose;
-    int n = snprintf(line, sizeof line, "%s: %.0f %% of samples disturbed",
-                     poor   ? "poor"
-                     : good ? "good"
-                            : "fair",
-                     isfinite(disturbed) ? disturbed : 0);
+    const char *word = poor ? "poor" : good ? "good" : "fair";
+    int n = isfinite(disturbed)
+                ? snprintf(line, sizeof line, "%s: %.0f %% of samples disturbed", word, disturbed)
+                : snprintf(line, sizeof line, "not known: no samples are counted");
     if (loose)
         n += snprintf(line + n, sizeof line - (size_t)n, ", %d of %d cells not precise", loose,
                       cells);

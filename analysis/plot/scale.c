@@ -89,9 +89,18 @@ void value_text(double v, char *out, size_t room)
         snprintf(out, room, "-");
 }
 
+// There is room for six figures beside an axis: 250000, 1.25e6.
 void tick_text(double v, char *out, size_t room)
 {
-    snprintf(out, room, fabs(v) < 1e7 ? "%.7g" : "%.3g", v + 0.0);
+    snprintf(out, room, fabs(v) < 1e6 ? "%.7g" : "%.4g", v + 0.0);
+    char *e = strchr(out, 'e'), *digits = e ? e + 1 : NULL;
+    if (!e)
+        return;
+    digits += *digits == '+' || *digits == '-';
+    char *to = e + 1 + (e[1] == '-'), *from = digits;
+    while (*from == '0' && from[1])
+        from++;
+    memmove(to, from, strlen(from) + 1);
 }
 
 // What is measured: how it is called, and which end of it one wants.

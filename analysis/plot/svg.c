@@ -253,6 +253,19 @@ static void write_sentences(struct buf *out, const char *text)
     }
 }
 
+// A heading has one line. Letters of a node's name may all be wide ones.
+static double heading_width(const char *text)
+{
+    static const double wide = 11.7, narrow = 4.8, other = 7.7;
+    double sum = 0;
+    for (; *text; text++)
+        sum += (*text & 0xc0) == 0x80                ? 0 // of a character that was counted
+               : strchr("mwMW@%", *text)             ? wide
+               : strchr(" .,:;|!'()-/fijlrt", *text) ? narrow
+                                                     : other;
+    return sum;
+}
+
 static double notes_write(struct buf *out, const char *text, double width, double y)
 {
     return svg_paragraph(out, MARGIN, y, width - 2 * MARGIN, NOTE_STEP, "small", text);
@@ -263,7 +276,7 @@ void svg_write(struct buf *out, const struct svg_picture *p)
     CLEANUP_BUF struct buf sentences = BUF_INIT;
     write_sentences(&sentences, buf_text(p->notes));
     const char *heading = buf_text(p->heading), *notes = buf_text(&sentences);
-    double width = fmax(p->width, 2 * MARGIN + HEADING_CHARACTER * utf8_columns(heading));
+    double width = fmax(p->width, 2 * MARGIN + heading_width(heading));
     width = fmax(width, 2 * MARGIN + TITLE_CHARACTER * utf8_columns(p->title));
     double height = p->height + notes_write(NULL, notes, width, 0) + NOTE_STEP / 2.0;
     buf_fmt(out,

@@ -320,6 +320,13 @@ def test_cli_imports_files_one_by_one(make_daemon, files):
     assert count(daemon) == 2
 
 
+def test_show_knows_no_quality_of_values_without_samples(make_daemon, files):
+    daemon = make_daemon()
+    assert numaprobe(daemon, "import", files / "a-serial.txt", "--node=n1").returncode == 0
+    lines = [line for line in numaprobe(daemon, "show", "1").stdout.splitlines() if line.startswith("quality ")]
+    assert len(lines) == 1 and " not known: no samples are counted" in lines[0], lines
+
+
 def test_cli_mapping_date_standard_input(make_daemon, files):
     daemon = make_daemon()
     os.utime(files / "b.csv", (1741946400, 1741946400))

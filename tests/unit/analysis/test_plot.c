@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pictures of made-up and published runs. plot_gallery writes them, to be looked at.
+#include "analysis/plot/parts.h"
 #include "tests/unit/analysis/plot_samples.h"
 
 static int count(const char *text, const char *what)
@@ -465,6 +466,36 @@ static void test_extremes(void)
     }
 }
 
+// Beside an axis is room for six figures.
+static void test_ticks(void)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {{0, "0"},       {250000, "250000"}, {1000000, "1e6"}, {1250000, "1.25e6"},
+                 {5e10, "5e10"}, {0.0008, "0.0008"}, {1e-6, "1e-6"},   {-0.0, "0"},
+                 {-2e8, "-2e8"}};
+    char text[32];
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        tick_text(cases[i].value, text, sizeof text);
+        CHECK_STR(text, cases[i].text, "%g", cases[i].value);
+    }
+}
+
+// A heading of wide letters is not cut at the right.
+static void test_wide_heading(void)
+{
+    struct sample s = {0};
+    double width = 0;
+    make_latency(&s, 2, 1, 16 << 10, 4);
+    memset(s.run.node, 'm', sizeof s.run.node - 1);
+    const char *at = strstr(draw(&s, NULL), " width=\"");
+    CHECK(at && sscanf(at, " width=\"%lf", &width) == 1 &&
+              width > 11.7 * (double)(sizeof s.run.node - 1),
+          "a page of %.0f px has the name of its node", width);
+    sample_fini(&s);
+}
+
 static void test_choice(void)
 {
     struct sample s CLEANUP(sample_fini) = {0};
@@ -495,6 +526,8 @@ int main(void)
     test_others();
     test_text();
     test_extremes();
+    test_ticks();
+    test_wide_heading();
     test_choice();
     return tap_done();
 }
