@@ -169,7 +169,7 @@ void svg_line(struct buf *out, const char *class, double x1, double y1, double x
 
 enum { MARGIN = 16, NOTE_STEP = 14 };
 // Widths of a character, about.
-#define TITLE_CHARACTER 10.0
+#define TITLE_CHARACTER 11.2
 #define HEADING_CHARACTER 6.6
 #define NOTE_CHARACTER 6.0
 

@@ -164,6 +164,17 @@ static void large_machines(void)
 }
 
 // Texts of others, of characters of several bytes and of two columns, on a small screen.
+// The title is bold and has capitals: 10.5 px a character. It may be wider than the machine.
+static void title_fits(void)
+{
+    static const struct shape_of_machine tiny = {"two cores", 1, 1, 1, 2, 1, 0, ""};
+    char title[120];
+    CLEANUP_BUF struct buf svg = BUF_INIT;
+    picture_of(&tiny, false, TOPOLOGY_WIDTH, &svg);
+    int n = snprintf(title, sizeof title, "nid001234 . %s . 2 CPUs . 1 NUMA node", hostile);
+    CHECK(width_of(&svg) >= 10.5 * n, "%d characters in %.0f px", n, width_of(&svg));
+}
+
 static void texts_are_cut_between_characters(void)
 {
     static const char name[] = "äöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöü",
@@ -188,6 +199,7 @@ int main(void)
     boxes_and_values();
     nothing_measured();
     large_machines();
+    title_fits();
     texts_are_cut_between_characters();
     return tap_done();
 }
