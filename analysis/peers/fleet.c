@@ -303,6 +303,12 @@ static int find_numbers(struct fleet *f, const struct summary_page *page, const 
                : 0;
 }
 
+bool fleet_probe_was_updated(const struct fleet_probe *a, const struct fleet_probe *b)
+{
+    return a != b && a->class == b->class && strcmp(a->benchmark, b->benchmark) == 0 &&
+           strcmp(a->variant, b->variant) == 0;
+}
+
 // Neighbours in a page are mostly alike. To look up their texts takes longer than to store them.
 static bool same_numbers(const struct summary *a, const struct summary *b)
 {

@@ -66,6 +66,10 @@ struct fleet_probe {
     int units_room;
 };
 
+// Of one request and class, measured by another method or with metrics of another version: before
+// an update of numaprobe, or after it.
+bool fleet_probe_was_updated(const struct fleet_probe *a, const struct fleet_probe *b);
+
 // Of one node and probe.
 struct fleet_series {
     int node, probe;

@@ -26,16 +26,6 @@ static double run_value(const struct fleet_run *r, int column)
     return column < r->n && r->v[column] > 0 ? r->v[column] : NAN;
 }
 
-// Of the same request, measured by another method or with metrics of another version: before an
-// update of numaprobe, or after it.
-static bool other_version(const struct fleet *f, const struct fleet_series *a,
-                          const struct fleet_series *b)
-{
-    const struct fleet_probe *x = &f->probe[a->probe], *y = &f->probe[b->probe];
-    return a != b && x->class == y->class && strcmp(x->benchmark, y->benchmark) == 0 &&
-           strcmp(x->variant, y->variant) == 0;
-}
-
 static int with_value(const struct fleet_series *s, int column)
 {
     int n = 0;
@@ -52,9 +42,10 @@ static int newest_version(const struct fleet *f, const struct fleet_node *n, int
     int newest = best, all = 0, own = 0;
     for (int k = 0; k < n->n; k++) {
         const struct fleet_series *s = &f->one[n->series[k]];
-        int at = interned_find(&f->probe[s->probe].metrics, metric);
+        const struct fleet_probe *p = &f->probe[s->probe];
+        int at = interned_find(&p->metrics, metric);
         bool is_best = n->series[k] == best;
-        if (at < 0 || (!is_best && !other_version(f, s, &f->one[best])))
+        if (at < 0 || (!is_best && !fleet_probe_was_updated(p, &f->probe[f->one[best].probe])))
             continue;
         int runs = with_value(s, at);
         all += runs;

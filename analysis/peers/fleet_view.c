@@ -220,8 +220,7 @@ static bool measured_otherwise(const struct fleet_view *v, int metric, int node)
     for (int k = 0; k < f->node[node].n; k++) {
         const struct fleet_series *s = &f->one[f->node[node].series[k]];
         const struct fleet_probe *o = &f->probe[s->probe];
-        if (o != p && o->class == p->class && strcmp(o->benchmark, p->benchmark) == 0 &&
-            strcmp(o->variant, p->variant) == 0 && fleet_series_runs(f, s, NULL) > 0 &&
+        if (fleet_probe_was_updated(o, p) && fleet_series_runs(f, s, NULL) > 0 &&
             interned_find(&o->metrics, name) >= 0)
             return true;
     }
