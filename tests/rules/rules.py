@@ -541,6 +541,18 @@ def vendored_unchanged(files):
     return wrong
 
 
+STEPS = "schema/steps.sha256"
+
+
+def schema_steps_unchanged(files):
+    """A step that a database somewhere has taken stays as it was: what comes later is a step of its own."""
+    known = {path: digest for digest, path in re.findall(r"^([0-9a-f]{64})  (\S+)$", files.get(STEPS, ""), re.M)}
+    there = {p: hashlib.sha256(t.encode()).hexdigest() for p, t in files.items() if re.match(r"schema/.*\d{4}-[^/]*\.sql$", p)}
+    return [f"{path}: is not the step that {STEPS} has: add a new step" for path in sorted(set(known) & set(there))
+            if known[path] != there[path]] + \
+        [f"{path}: is in one of {STEPS} and the tree alone" for path in sorted(set(known) ^ set(there))]
+
+
 FUNCTION = re.compile(r"^(static )?(?:inline )?[A-Za-z_][\w *]*?\**\b(\w+)\([^;{}=]*\)\n\{", re.M)
 
 
@@ -640,7 +652,7 @@ def declared_defined(files):
 RULES = [include_directions, inner_directions, module_circles, include_roots, own_header, opening, declared_defined, static_names,
          one_door, denied_calls, log_values, function_lines, licence_headers, white_space, texts_end, forbidden_words, dockerfile, dockerignore,
          routes_documented, installed_links, package_versions, threats_have_tests, tests_are_run, tests_are_patient,
-         web_files_listed, vendored_unchanged]
+         web_files_listed, vendored_unchanged, schema_steps_unchanged]
 
 
 SKIPPED_FOLDERS = {".git", "build", ".quickstart", ".check", "__pycache__", ".pytest_cache",

@@ -32,6 +32,9 @@ HEALTHCHECK CMD ["true"]
 ENTRYPOINT ["true"]
 """
 
+STEP = "CREATE TABLE a;\n"
+STEPS = hashlib.sha256(STEP.encode()).hexdigest() + "  schema/sql/0001-first.sql\n"
+
 ROUTES = """const struct route routes[] = {
     {"GET", "/a", a_get, "wait", SCOPE_READ},
     {"POST", "/a", a_post, NULL,
@@ -208,6 +211,11 @@ BAD = {
         ("no origin", {p: t for p, t in VENDORED.items() if not p.endswith("SOURCE")}),
         ("no hash of what was published", {**VENDORED, VENDOR + "SOURCE": VENDORED[VENDOR + "SOURCE"].replace("tarball", "ball")}),
         ("a folder that is not in the list", {"client/vendor/a.js": "let a;\n"}),
+    ],
+    rules.schema_steps_unchanged: [
+        ("a step that was edited", {"schema/sql/0001-first.sql": "CREATE TABLE b;\n", "schema/steps.sha256": STEPS}),
+        ("a step that is not listed", {"schema/sql/0001-first.sql": STEP, "schema/sql/0002-b.sql": STEP, "schema/steps.sha256": STEPS}),
+        ("a step that is gone", {"schema/steps.sha256": STEPS}),
     ],
     rules.threats_have_tests: [
         ("a threat without a test", {"docs/THREATS.md": "| 1 | L: x | y | by hand |\n"}),
