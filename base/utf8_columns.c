@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
@@ -158,4 +159,16 @@ size_t utf8_fit(const char *text, int columns)
             break;
     }
     return (size_t)(end - text);
+}
+
+size_t utf8_fold(const char *text, int columns, const char *behind, size_t *shown)
+{
+    size_t most = utf8_fit(text, columns), n = most;
+    while (text[most] && n && !strchr(behind, text[n - 1]))
+        n--;
+    n = n ? n : most;
+    *shown = n;
+    while (*shown && text[*shown - 1] == ' ')
+        (*shown)--;
+    return n;
 }

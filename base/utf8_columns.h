@@ -8,3 +8,7 @@
 int utf8_columns(const char *text);
 // Bytes of the characters at its begin that fit into so many columns, with the marks on the last.
 size_t utf8_fit(const char *text, int columns);
+// Bytes of the first of the lines that a text is folded into: all of it, or up to behind the last
+// character of `behind` (" ", ", ") that fits; where there is none, what fits. *shown of them are
+// to be written: no blanks at the end.
+size_t utf8_fold(const char *text, int columns, const char *behind, size_t *shown);

@@ -202,7 +202,7 @@ int cmd_push(struct cli *c, const struct invocation *i, struct err *err)
         return err_set(err, ERR_USAGE, "to", "name the collector: --to=https://HOST:PORT");
     *to = *c;
     to->url_assumed = false;
-    to->token_of_file = true;
+    to->ignores_token_variable = true;
     to->url_option = "--to";
     to->cert[0] = to->key[0] = '\0'; // they are for the daemon, as its token is
     snprintf(to->url, sizeof to->url, "%s", f->to);

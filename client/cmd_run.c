@@ -96,7 +96,8 @@ static int run_refused(const struct spec *s, const struct http_reply *r, struct 
         hint_to_wait(s, blockers);
     http_problem(r, err);
     if (strstr(err->text, "(GET /v1/benchmarks")) // we know it: spec_check_request() is behind us
-        problem_hint("the daemon is of another version: GET /v1/benchmarks lists what it knows");
+        problem_hint("numaprobed is of another version than this numaprobe: leave out what it does "
+                     "not know, or update it");
     if (n > 1)
         return err_set(err, err->code, "", "%d conditions block the run", n);
     return n ? err_prefix(err, "the run is blocked") : -1;

@@ -210,7 +210,7 @@ int cmd_runs(struct cli *c, const struct invocation *i, struct err *err)
     if (c->output == OUTPUT_JSON)
         print_buf(&all);
     else if (c->output == OUTPUT_TABLE && !g.n_rows)
-        puts(runs_are_narrowed(f) ? "No run is like that. All are in: numaprobe runs"
+        puts(runs_are_narrowed(f) ? "No run matches. numaprobe runs lists all."
                                   : "No run is stored. Start one with: numaprobe run");
     else if (c->output != OUTPUT_NDJSON)
         grid_print(&g, c);

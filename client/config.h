@@ -20,7 +20,7 @@ struct cli {
     char url[256]; // "http://127.0.0.1:7780" or "unix:/run/numaprobe/numaprobed.sock"
     char token_file[256];
     char cacert[256], cert[256], key[256]; // files of TLS
-    bool token_of_file;                    // NUMAPROBE_TOKEN is for another server
+    bool ignores_token_variable;           // NUMAPROBE_TOKEN is for another server
     const char *url_option;                // that names the address; NULL: --url
     bool url_assumed; // no setting names the daemon, and its socket is not there: the usual port
     int output;       // enum output

@@ -253,17 +253,6 @@ const char *print_cut_to(const char *text, int room, struct buf *out)
 
 enum { FOLD_LEAST = 16 }; // columns, however deep the tree is
 
-// Bytes of `text` that fit: all, or up to behind the last comma or blank.
-static size_t fold_at(const char *text, int room)
-{
-    size_t most = utf8_fit(text, room), n = most;
-    if (!text[most])
-        return most;
-    while (n && text[n - 1] != ',' && text[n - 1] != ' ')
-        n--;
-    return n ? n : most;
-}
-
 void print_folded(const struct cli *c, const char *text, const char *first, const char *next)
 {
     const char *lead = first;
@@ -272,9 +261,7 @@ void print_folded(const struct cli *c, const char *text, const char *first, cons
     text = print_shown(c, text, &ascii);
     do {
         int room = columns ? columns - utf8_columns(lead) : INT_MAX;
-        size_t n = fold_at(text, room < FOLD_LEAST ? FOLD_LEAST : room), shown = n;
-        while (shown && text[shown - 1] == ' ')
-            shown--;
+        size_t shown, n = utf8_fold(text, room < FOLD_LEAST ? FOLD_LEAST : room, ", ", &shown);
         printf("%s%.*s\n", lead, (int)shown, text);
         text += n;
         lead = next;
@@ -291,11 +278,8 @@ void print_cut(const struct cli *c, const char *line)
 // A text in lines of `room` columns; those after the first stand below it, at `indent`.
 static void write_wrapped(const char *text, int room, int indent)
 {
-    for (size_t n; *text; text += n) {
-        n = fold_at(text, room);
-        size_t shown = n;
-        while (shown && text[shown - 1] == ' ')
-            shown--;
+    for (size_t n, shown; *text; text += n) {
+        n = utf8_fold(text, room, ", ", &shown);
         printf("%.*s", (int)shown, text);
         if (text[n])
             printf("\n%*s", indent, "");
@@ -354,7 +338,7 @@ static void write_stacked(const struct grid *g, const struct cli *cli, const int
 {
     int titles = 0;
     for (int c = 0; c < g->n_columns; c++) {
-        int n = widths[c] < 0 ? 0 : utf8_columns(g->columns[c].title);
+        int n = widths[c] < 0 && !g->columns[c].spare ? 0 : utf8_columns(g->columns[c].title);
         titles = n > titles ? n : titles;
     }
     for (int i = 0; i < g->n_rows; i++) {

@@ -296,7 +296,8 @@ static void print_terms(const struct cli *c, int64_t id)
     int n = 0;
     snprintf(path, sizeof path, "/v1/runs/%lld/report", (long long)id);
     if (http_json(c, "GET", path, NULL, &answer, &err) < 0) {
-        fprintf(stderr, "numaprobe: the terms of each rank are left out: %s\n", err.text);
+        fprintf(stderr, "numaprobe: the caches and latencies of each rank are left out: %s\n",
+                err.text);
         return;
     }
     const struct json *list = json_get(json_get(answer, "report"), "findings");

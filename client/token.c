@@ -40,7 +40,7 @@ static int token_read_file(const char *path, char *out, struct err *err)
     return token_check(out, err);
 }
 
-// "localhost:7780", "127.0.0.2", "[::1]:7780"; what stands behind a host may be its port alone.
+// The first n characters: "localhost:7780", "127.0.0.2", "[::1]:7780".
 static bool is_near(const char *host, size_t n)
 {
     static const char *const names[] = {"localhost", "[::1]"};
@@ -63,7 +63,7 @@ static bool in_clear(const char *url)
 
 int token_find(const struct cli *c, char token[TOKEN_ROOM], struct err *err)
 {
-    const char *given = c->token_of_file ? NULL : getenv("NUMAPROBE_TOKEN");
+    const char *given = c->ignores_token_variable ? NULL : getenv("NUMAPROBE_TOKEN");
     *token = '\0';
     if ((!given || !*given) && !*c->token_file)
         return 0;

@@ -16,6 +16,7 @@
 #include "formats/earlier.h"
 #include "formats/import.h"
 #include "model/shape.h"
+#include "model/spec_request.h"
 
 static const char *const page_names[] = {[PAGES_THP] = "thp",
                                          [PAGES_4K] = "4k",
@@ -316,8 +317,8 @@ static int make_run(struct run_document *out, struct import *i, const struct jso
     struct run_document w CLEANUP(run_document_fini) = {.run = {.state = RUN_SUCCEEDED}};
     if (take_numbers(&w, i, err) < 0 || intake_decide(&w, i, o, err) < 0)
         return -1;
-    if ((spec != NULL ? spec_from_json(&w.run.spec, spec, NULL, err)
-                      : make_spec(&w, i->placed, o, err)) < 0 ||
+    if ((spec != NULL ? spec_from_run(&w.run.spec, spec, err) : make_spec(&w, i->placed, o, err)) <
+            0 ||
         run_document_check(&w, err) < 0)
         return -1;
     *out = w;

@@ -16,6 +16,7 @@
 #include "formats/import.h"
 #include "model/budget.h"
 #include "model/shape.h"
+#include "model/spec_request.h"
 
 // Of one run. A plan has a line of 60 bytes a rank, conditions at most a sentence a cell that
 // failed.
@@ -194,7 +195,7 @@ static int read_conditions(const struct json *o, struct run_document *w, struct 
 
 static int run_document_read_spec(const struct json *o, struct run *r, struct err *err)
 {
-    if (spec_from_json(&r->spec, json_get(o, "spec"), NULL, err) == 0)
+    if (spec_from_run(&r->spec, json_get(o, "spec"), err) == 0)
         return 0;
     return err_prefix(err, "spec");
 }

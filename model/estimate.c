@@ -141,7 +141,7 @@ static bool warms_by_lap(const struct workload *w, double links)
 }
 
 // Links of the warm-up.
-static double warmed_up(const struct workload *w, double links)
+static double links_of_warm_up(const struct workload *w, double links)
 {
     return warms_by_lap(w, links) ? links : fmax(0, cache_lines(w) - links / CHASE_SPARED);
 }
@@ -152,7 +152,7 @@ static double chase_warm_s(const struct workload *w, double links)
 {
     double hop = load_s(w);
     double walked = warms_by_lap(w, links) ? fmin(links, cache_lines(w)) : WARM_CHUNK;
-    return fmax(0, warmed_up(w, links) - walked) * hop / OVERLAP + walked * hop;
+    return fmax(0, links_of_warm_up(w, links) - walked) * hop / OVERLAP + walked * hop;
 }
 
 // Samples of a visit: they take the time limit of their cell, unless they are few and long.
@@ -553,7 +553,7 @@ static double estimate_hierarchy(const struct spec *s, const struct workload *w)
     usual = fmin(usual, bytes);
     double links = usual / line, sample = samples_s(s, 0);
     double stride = sample + OTHERS * build_s(usual, 1, w->home_far) +
-                    warmed_up(w, links) * load_s(&at_home) / OVERLAP;
+                    links_of_warm_up(w, links) * load_s(&at_home) / OVERLAP;
     double visit = hierarchy_cell_s(s, &at_home, links, usual) + c.n[PART_PARALLEL] * sample +
                    c.n[PART_STRIDE] * stride + w->targets * hierarchy_cell_s(s, w, links, usual);
     for (int part = PART_CURVE; part <= PART_HUGE_PAGES; part++)

@@ -104,11 +104,14 @@ static bool is_given(const struct spec *s, const char *member)
     return !s->quick || request_differs(p, s, &usual);
 }
 
+static bool is_about(const struct unused *u, const struct spec *s)
+{
+    return (u->benchmark == BENCHMARKS || u->benchmark == s->benchmark) && (!u->when || u->when(s));
+}
+
 static int check_unused(const struct spec *s, const struct unused *u, struct err *err)
 {
-    if ((u->benchmark != BENCHMARKS && u->benchmark != s->benchmark) || (u->when && !u->when(s)))
-        return 0;
-    for (int i = 0; u->members[i]; i++)
+    for (int i = 0; is_about(u, s) && u->members[i]; i++)
         if (is_given(s, u->members[i]))
             return err_set(err, ERR_INVALID, u->members[i], "has no effect %s: leave it out",
                            u->why);
@@ -162,6 +165,31 @@ static int check_least(const struct spec *s, struct err *err)
                        SCAN_VISITS_LEAST, s->visits);
     if (s->benchmark == BENCHMARK_PAGEFAULT && spec_bytes_per_rank(s, PAGE_LEAST) < PAGE_LEAST)
         return err_set(err, ERR_INVALID, "size", "must be 4K at least: whole pages are touched");
+    return 0;
+}
+
+static void forget_unused(struct spec *s)
+{
+    struct spec usual;
+    spec_init(&usual, (enum benchmark_id)s->benchmark);
+    if (s->quick)
+        spec_quick(&usual);
+    for (size_t k = 0; k < COUNT_OF(unused); k++)
+        for (int i = 0; is_about(&unused[k], s) && unused[k].members[i]; i++) {
+            const struct param *p = spec_param(s, unused[k].members[i]);
+            char text[SPEC_TEXT_MAX];
+            if (!p || !is_given(s, p->name))
+                continue;
+            param_get_text(p, &usual, text, sizeof text);
+            param_set_text(p, s, text, NULL);
+        }
+}
+
+int spec_from_run(struct spec *s, const struct json *object, struct err *err)
+{
+    if (spec_from_json(s, object, NULL, err) < 0)
+        return -1;
+    forget_unused(s);
     return 0;
 }
 

@@ -8,6 +8,10 @@
 // quick) sets itself; effort that cannot give a result; and what spec_check_note refuses.
 // ERR_INVALID names the member, and says what would be right.
 int spec_check_request(const struct spec *s, struct err *err);
+// That of a run which was measured, maybe for an earlier version: it accepted what has no effect.
+// That gets its default here (quick's, if quick), so that it makes no series of its own. Errors as
+// spec_from_json() has them.
+int spec_from_run(struct spec *s, const struct json *object, struct err *err);
 
 // The request for a run of a daemon that may be of another version: the benchmark, what differs
 // from its defaults (those of quick, if quick), and what `given` has. The rest is up to the daemon,

@@ -303,7 +303,15 @@ static int find_numbers(struct fleet *f, const struct summary_page *page, const 
                : 0;
 }
 
-bool fleet_probe_was_updated(const struct fleet_probe *a, const struct fleet_probe *b)
+int fleet_series_values(const struct fleet_series *s, int column)
+{
+    int n = 0;
+    for (int r = 0; r < s->n; r++)
+        n += column < s->runs[r].n && s->runs[r].v[column] > 0;
+    return n;
+}
+
+bool fleet_probes_are_versions(const struct fleet_probe *a, const struct fleet_probe *b)
 {
     return a != b && a->class == b->class && strcmp(a->benchmark, b->benchmark) == 0 &&
            strcmp(a->variant, b->variant) == 0;

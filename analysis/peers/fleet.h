@@ -68,7 +68,7 @@ struct fleet_probe {
 
 // Of one request and class, measured by another method or with metrics of another version: before
 // an update of numaprobe, or after it.
-bool fleet_probe_was_updated(const struct fleet_probe *a, const struct fleet_probe *b);
+bool fleet_probes_are_versions(const struct fleet_probe *a, const struct fleet_probe *b);
 
 // Of one node and probe.
 struct fleet_series {
@@ -78,6 +78,8 @@ struct fleet_series {
     int widths;             // values of lo and hi
     float *lo, *hi;         // [column]: interval of the newest run; owned
 };
+
+int fleet_series_values(const struct fleet_series *s, int column); // runs that have the metric
 
 struct fleet_node {
     int class;         // of its newest run; -1: none

@@ -26,14 +26,6 @@ static double run_value(const struct fleet_run *r, int column)
     return column < r->n && r->v[column] > 0 ? r->v[column] : NAN;
 }
 
-static int with_value(const struct fleet_series *s, int column)
-{
-    int n = 0;
-    for (int r = 0; r < s->n; r++)
-        n += !isnan(run_value(&s->runs[r], column));
-    return n;
-}
-
 // Of the versions of series `best`, the one whose newest run is the newest. `others`: runs of the
 // other ones that have the metric.
 static int newest_version(const struct fleet *f, const struct fleet_node *n, int best,
@@ -45,9 +37,9 @@ static int newest_version(const struct fleet *f, const struct fleet_node *n, int
         const struct fleet_probe *p = &f->probe[s->probe];
         int at = interned_find(&p->metrics, metric);
         bool is_best = n->series[k] == best;
-        if (at < 0 || (!is_best && !fleet_probe_was_updated(p, &f->probe[f->one[best].probe])))
+        if (at < 0 || (!is_best && !fleet_probes_are_versions(p, &f->probe[f->one[best].probe])))
             continue;
-        int runs = with_value(s, at);
+        int runs = fleet_series_values(s, at);
         all += runs;
         if (is_best && newest == best)
             own = runs;

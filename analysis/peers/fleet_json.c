@@ -76,7 +76,7 @@ void fleet_ranking_write_json(const struct fleet_ranking *r, const struct fleet_
 {
     write_view(v, r->metric, r->more, w);
     jsonw_i64(w, "nodes", r->n);
-    jsonw_i64(w, "other_methods", r->others);
+    jsonw_i64(w, "other_method_nodes", r->others);
     jsonw_digits(w, "median", r->median, VIEW_DIGITS);
     jsonw_fixed(w, "spread_percent", r->spread, 2);
     jsonw_array(w, "ranking");
@@ -101,6 +101,7 @@ void fleet_shares_write_json(const struct fleet_shares *s, const struct fleet_vi
 {
     write_view(v, metric, s->more, w);
     jsonw_text(w, "fact", fact);
+    jsonw_i64(w, "other_method_nodes", s->others);
     jsonw_array(w, "groups");
     for (int i = 0; i < s->n; i++) {
         const struct fleet_share *k = &s->list[i];

@@ -105,7 +105,8 @@ int fleet_class_find(const struct fleet *f, const char *prefix, struct err *err)
     if (best < 0)
         return err_set(err, ERR_NOT_FOUND, "class", "no node is of a class %.64s", prefix);
     if (found > 1 && *prefix)
-        return err_set(err, ERR_INVALID, "class", "%d classes begin with %.64s", found, prefix);
+        return err_set(err, ERR_INVALID, "class",
+                       "several classes begin with \"%.64s\": write more of the hash", prefix);
     return best;
 }
 
@@ -220,8 +221,8 @@ static bool measured_otherwise(const struct fleet_view *v, int metric, int node)
     for (int k = 0; k < f->node[node].n; k++) {
         const struct fleet_series *s = &f->one[f->node[node].series[k]];
         const struct fleet_probe *o = &f->probe[s->probe];
-        if (fleet_probe_was_updated(o, p) && fleet_series_runs(f, s, NULL) > 0 &&
-            interned_find(&o->metrics, name) >= 0)
+        int at = fleet_probes_are_versions(o, p) ? interned_find(&o->metrics, name) : -1;
+        if (at >= 0 && fleet_series_runs(f, s, NULL) > 0 && fleet_series_values(s, at) > 0)
             return true;
     }
     return false;
@@ -402,6 +403,7 @@ int fleet_shares_make(struct fleet_shares *out, struct fleet_view *v, int metric
         double five[NEWEST_RUNS];
         int runs = view_newest(v, i, five);
         x[i] = runs >= RUNS_MIN ? middle_select(five, runs) : NAN;
+        made.others += runs == 0 && measured_otherwise(v, metric, v->table.node[i]);
     }
     if (view_group_rows(&made, v, fact, x, group, err) < 0 ||
         shares_find(&made, x, group, nodes, err) < 0) {

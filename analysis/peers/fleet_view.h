@@ -63,6 +63,7 @@ struct fleet_share {
 };
 struct fleet_shares {
     int n;
+    int others; // as in a ranking
     bool more;
     struct fleet_share *list; // the largest first; owned
 };

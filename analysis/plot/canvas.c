@@ -102,13 +102,7 @@ struct plot_text plot_text_fit(const struct plot_text *how)
 void text_caption(const struct plot_text *how, const char *text, int indent, struct buf *out)
 {
     do {
-        size_t most = utf8_fit(text, how->width - indent), n = most;
-        while (text[most] && n && text[n - 1] != ' ')
-            n--;
-        n = n ? n : most;
-        size_t shown = n;
-        while (shown && text[shown - 1] == ' ')
-            shown--;
+        size_t shown, n = utf8_fold(text, how->width - indent, " ", &shown);
         buf_fmt(out, "%*s%.*s\n", indent, "", (int)shown, text);
         text += n;
     } while (*text);

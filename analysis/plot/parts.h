@@ -247,6 +247,8 @@ void canvas_write_scale(const struct canvas *k, const struct scale *y, const str
                         int row, struct buf *out);
 struct plot_text plot_text_fit(const struct plot_text *how); // a width that there is room in
 int text_label_width(const struct axis *a);                  // of its longest value
+// Bold letters with capitals of a picture's title, in pixels.
+#define TITLE_CHARACTER 11.2
 // A line below or above a picture: as many lines of the picture's width as it takes.
 void text_caption(const struct plot_text *how, const char *text, int indent, struct buf *out);
 void text_colour_on(const struct plot_text *how, int colour, struct buf *out);

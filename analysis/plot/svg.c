@@ -169,7 +169,6 @@ void svg_line(struct buf *out, const char *class, double x1, double y1, double x
 
 enum { MARGIN = 16, NOTE_STEP = 14 };
 // Widths of a character, about.
-#define TITLE_CHARACTER 11.2
 #define HEADING_CHARACTER 6.6
 #define NOTE_CHARACTER 6.0
 
@@ -258,11 +257,15 @@ static double heading_width(const char *text)
 {
     static const double wide = 11.7, narrow = 4.8, other = 7.7;
     double sum = 0;
-    for (; *text; text++)
-        sum += (*text & 0xc0) == 0x80                ? 0 // of a character that was counted
-               : strchr("mwMW@%", *text)             ? wide
-               : strchr(" .,:;|!'()-/fijlrt", *text) ? narrow
-                                                     : other;
+    for (size_t n; *text; text += n) {
+        n = utf8_fit(text, 1);
+        bool two_columns = n == 0;
+        n = two_columns ? utf8_fit(text, 2) : n;
+        n = n ? n : 1;
+        sum += two_columns || strchr("mwMW@%", *text) ? wide
+               : strchr(" .,:;|!'()-/fijlrt", *text)  ? narrow
+                                                      : other;
+    }
     return sum;
 }
 

@@ -10,6 +10,7 @@
 #include "analysis/plot/plot.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/utf8_columns.h"
 
 enum {
     SCALE_WIDTH = CANVAS_SCALE,
@@ -161,10 +162,7 @@ static int write_curve(const struct plot *p, const struct plot_text *how, struct
 // --- Heat maps -----------------------------------------------------------------------------------
 
 static const char *const shades[2][5] = {{".", ":", "+", "%", "@"}, {"·", "░", "▒", "▓", "█"}};
-enum {
-    SHADES = COUNT_OF(shades[0]),
-    SHADES_ROOM = 44, // columns that they take at most, with both values
-};
+enum { SHADES = COUNT_OF(shades[0]) };
 
 static void text_repeat(const char *glyph, int n, struct buf *out)
 {
@@ -203,30 +201,35 @@ static void text_write_heads(const struct heat *h, int left, int tile, struct bu
     buf_char(out, '\n');
 }
 
-static void write_shades(const struct heat *h, const struct plot_text *how, struct buf *out)
+// Returns the columns that it takes.
+static int write_shades(const struct heat *h, const struct plot_text *how, struct buf *out)
 {
     char low[32], high[32];
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    value_text(h->even ? h->lo : h->colour.r.lo, low, sizeof low);
+    value_text(h->even ? h->hi : h->colour.r.hi, high, sizeof high);
     if (h->even) {
-        value_text(h->lo, low, sizeof low);
-        value_text(h->hi, high, sizeof high);
-        buf_str(out, h->rows * h->cols > 1 ? "all values lie within 3 %" : "one value");
+        buf_str(&text, h->rows * h->cols > 1 ? "all values lie within 3 %" : "one value");
         if (isfinite(h->lo))
-            buf_fmt(out, ": %s%s%s %s", low, strcmp(low, high) ? " to " : "",
+            buf_fmt(&text, ": %s%s%s %s", low, strcmp(low, high) ? " to " : "",
                     strcmp(low, high) ? high : "", h->by.unit);
-        return;
+        buf_needs(out, &text);
+        buf_str(out, buf_text(&text));
+        return utf8_columns(buf_text(&text));
     }
-    value_text(h->colour.r.lo, low, sizeof low);
-    value_text(h->colour.r.hi, high, sizeof high);
     buf_fmt(out, "%s ", low);
     for (int i = 0; i < (int)SHADES; i++)
         write_level(how, (2 * i + 1) * HEAT_LEVELS / (2 * (int)SHADES), TILE_WIDTH, out);
-    buf_fmt(out, " %s %s%s", high, h->by.unit, h->colour.r.log ? ", logarithmic" : "");
+    buf_fmt(&text, " %s %s%s", high, h->by.unit, h->colour.r.log ? ", logarithmic" : "");
+    buf_needs(out, &text);
+    buf_str(out, buf_text(&text));
+    return utf8_columns(low) + 1 + (int)SHADES * TILE_WIDTH + utf8_columns(buf_text(&text));
 }
 
 static void write_heat_legend(const struct heat *h, const struct plot_text *how, struct buf *out)
 {
     CLEANUP_BUF struct buf line = BUF_INIT;
-    write_shades(h, how, out);
+    int columns = write_shades(h, how, out);
     if (h->row_cells > 1 || h->col_cells > 1)
         buf_fmt(&line, "; a tile is the median of %d x %d cells", h->row_cells, h->col_cells);
     if (h->missing)
@@ -234,7 +237,8 @@ static void write_heat_legend(const struct heat *h, const struct plot_text *how,
     if (h->n_doubtful)
         buf_fmt(&line, "; %d %s %s", h->n_doubtful, h->n_doubtful == 1 ? "cell is" : "cells are",
                 h->given ? "without significance" : "disturbed");
-    if (SHADES_ROOM + (int)line.len > how->width) { // the shades have a line of their own
+    if (columns + utf8_columns(buf_text(&line)) >
+        how->width) { // the shades have a line of their own
         buf_char(out, '\n');
         text_caption(how, buf_text(&line) + strspn(buf_text(&line), "; "), 0, out);
         return;

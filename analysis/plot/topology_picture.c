@@ -18,7 +18,6 @@
 
 enum { CPUS_TEXT = 400, TITLE_TEXT = 600, TABLE_GAP = 26, LINE_STEP = 15 };
 // Widths of a character, about.
-#define TITLE_CHARACTER 11.2
 #define LINE_CHARACTER 6.6
 
 // The colour of a node's edge follows the kind of its memory; all others have the last.

@@ -120,14 +120,19 @@ static const char *find_module(char *path, size_t room, struct err *err)
 // By the names that LD_LIBRARY_PATH and the system's folders give.
 static int load_mpich(struct err *err)
 {
-    for (size_t i = 0; i < COUNT_OF(mpich_libraries); i++)
+    char why[120] = "";
+    for (size_t i = 0; i < COUNT_OF(mpich_libraries); i++) {
         if (dlopen(mpich_libraries[i], RTLD_NOW | RTLD_GLOBAL))
             return 0;
-    return err_set(err, ERR_UNAVAILABLE, "launcher",
-                   "started by an MPI launcher (%s is set), but neither %s nor %s can be loaded: "
-                   "put the folder of its libraries into LD_LIBRARY_PATH, or use --np=N without "
-                   "the launcher",
-                   launchers[launcher_of_mpi()].rank, mpich_libraries[0], mpich_libraries[1]);
+        const char *said = dlerror(); // of a library that is there it names what that lacks
+        if (!*why && said)
+            snprintf(why, sizeof why, "%s", said);
+    }
+    return err_set(
+        err, ERR_UNAVAILABLE, "launcher",
+        "started by an MPI launcher (%s is set), but neither %s nor %s can be loaded "
+        "(%s): put their folder into LD_LIBRARY_PATH, or use --np=N without the launcher",
+        launchers[launcher_of_mpi()].rank, mpich_libraries[0], mpich_libraries[1], why);
 }
 
 // The module stays loaded until the program ends.

@@ -100,11 +100,11 @@ static void take_node_metrics(struct fan *f, int node, const struct json *body, 
     fan_fail(f, node, ERR_CONFLICT, "the node no longer has the run that it made");
 }
 
-// A daemon of before has no such form. The run stays on the node.
+// The run stays on the node.
 static void metrics_refused(struct fan *f, int node, const struct err *why, int retry_s, void *ctx)
 {
     (void)retry_s, (void)ctx;
-    if (why->code == ERR_BAD_REQUEST)
+    if (fan_is_too_old(why))
         fan_fail(f, node, ERR_CONFLICT,
                  "the run is stored there, but its numaprobed is too old for fleet commands");
     else

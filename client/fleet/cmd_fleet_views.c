@@ -137,6 +137,13 @@ static void view_print_head(const struct cli *c, const struct fleet_view *v, int
 
 // ---- Ranking ------------------------------------------------------------------------------------
 
+static void print_others_left_out(const struct cli *c, int n)
+{
+    if (c->output == OUTPUT_TABLE && n)
+        printf("%d node%s with another method or version of the metrics: not compared\n", n,
+               str_plural(n));
+}
+
 static void ranking_print(const struct cli *c, const struct fleet_view *v,
                           const struct fleet_ranking *r, int64_t limit)
 {
@@ -168,9 +175,7 @@ static void ranking_print(const struct cli *c, const struct fleet_view *v,
         printf("median %s, spread %.1f %% of %d node%s\n",
                figures_text(r->median, 6, (char[FIGURES_ROOM]){0}), r->spread, r->n,
                str_plural(r->n));
-    if (c->output == OUTPUT_TABLE && r->others)
-        printf("%d node%s with another method or version of the metrics: not compared\n", r->others,
-               str_plural(r->others));
+    print_others_left_out(c, r->others);
 }
 
 static void ranking_print_json(struct opened_view *o, const struct fleet_ranking *r)
@@ -236,6 +241,7 @@ static void shares_print(const struct cli *c, const struct fleet_view *v,
         grid_cell(&g, "%s", fleet_share_verdict(s, i));
     }
     grid_print(&g, c);
+    print_others_left_out(c, s->others);
 }
 
 static void shares_print_json(struct opened_view *o, const struct fleet_shares *s, const char *fact)
@@ -361,7 +367,7 @@ static void history_print_json(struct gather *g, const struct fleet_history *h, 
     jsonw_text(&w, "metric", h->metric);
     jsonw_text(&w, "unit", h->unit);
     jsonw_text(&w, "better", h->more ? "more" : "less");
-    jsonw_i64(&w, "other_methods", h->others);
+    jsonw_i64(&w, "other_method_runs", h->others);
     jsonw_array(&w, "points");
     for (int i = 0; i < h->n; i++) {
         const struct fleet_point *p = &h->list[i];

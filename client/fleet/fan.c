@@ -251,6 +251,11 @@ void fan_done(struct fan *f, int node)
         fan_end(f, node, FAN_DONE);
 }
 
+bool fan_is_too_old(const struct err *refusal)
+{
+    return refusal->code == ERR_BAD_REQUEST || refusal->code == ERR_NOT_FOUND;
+}
+
 void fan_fail(struct fan *f, int node, enum err_code code, const char *why)
 {
     CLEANUP_BUF struct buf safe = BUF_INIT;

@@ -182,11 +182,10 @@ static void take_runs(struct fan *f, int node, const struct json *body, void *ct
     summary_page_fini(&page);
 }
 
-// A daemon of before has no such form; the text of its refusal would not say so.
 static void runs_refused(struct fan *f, int node, const struct err *why, int retry_s, void *ctx)
 {
     (void)retry_s, (void)ctx;
-    if (why->code == ERR_BAD_REQUEST || why->code == ERR_NOT_FOUND)
+    if (fan_is_too_old(why))
         fan_fail(f, node, ERR_CONFLICT, "its numaprobed is too old for fleet commands");
     else
         fan_fail(f, node, why->code, why->text);

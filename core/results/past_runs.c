@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "core/store/history.h"
 #include "model/run.h"
+#include "model/spec_request.h"
 
 struct past_look {
     const struct spec *wanted;
@@ -19,7 +20,7 @@ static bool past_fits(const struct past_look *l, const char *text, struct spec *
 {
     struct err unread;
     CLEANUP_JSON struct json *o = json_parse(text, strlen(text), &unread);
-    return o && spec_from_json(spec, o, NULL, &unread) == 0 &&
+    return o && spec_from_run(spec, o, &unread) == 0 &&
            spec_difference(l->wanted, spec, NULL, 0) == 0;
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "core/os/dirs.h"
 #include "core/os/processes.h"
 
@@ -91,22 +92,39 @@ static const char *nonce_of(const char *name)
     return nonce;
 }
 
-// A child that a daemon had just forked when it was killed holds its lock until it runs and ends.
-int run_dir_lock(const char *base, struct err *err)
+static int lock_patiently(const char *base, int most_ms, struct err *err)
 {
-    enum { ORPHAN_MS = 2000, STEP_MS = 20 };
+    enum { STEP_MS = 20 };
     CLEANUP_FD int fd = open(base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return err_sys(err, "opening %s", base);
     int rc = flock(fd, LOCK_EX | LOCK_NB);
-    for (int ms = 0; rc < 0 && errno == EWOULDBLOCK && ms < ORPHAN_MS; ms += STEP_MS) {
+    for (int ms = 0; rc < 0 && errno == EWOULDBLOCK && ms < most_ms; ms += STEP_MS) {
         poll(NULL, 0, STEP_MS);
         rc = flock(fd, LOCK_EX | LOCK_NB);
     }
     if (rc < 0 && errno == EWOULDBLOCK)
-        return err_set(err, ERR_CONFLICT, "run-dir",
+        return err_set(err, ERR_CONFLICT, "run_dir",
                        "another numaprobed has its runs in %s: use another --run-dir", base);
     return steal_fd(&fd); // some file systems lock no directories
+}
+
+// A child that a daemon had just forked when it was killed holds its lock until it runs and ends.
+int run_dir_lock(const char *base, struct err *err)
+{
+    enum { ORPHAN_MS = 2000 };
+    return lock_patiently(base, ORPHAN_MS, err);
+}
+
+int run_dir_lock_again(int held, const char *base, struct err *err)
+{
+    struct stat ours, named;
+    if (fstat(held, &ours) == 0 && stat(base, &named) == 0 && file_is_same(&ours, &named))
+        return held;
+    int fd = lock_patiently(base, 0, err);
+    if (fd >= 0 && held >= 0)
+        close(held);
+    return fd;
 }
 
 int run_dir_sweep(const char *base)

@@ -23,6 +23,9 @@ int run_dir_make(struct run_dir *d, const char *base, int64_t id, const struct a
 // A lock on the directory, for as long as the caller keeps the descriptor: what is in it belongs to
 // one daemon. ERR_CONFLICT: to another one.
 int run_dir_lock(const char *base, struct err *err);
+// The directory may have been removed and made again since it was locked: then the new one is
+// locked as well, and `held` is let go. Returns the lock; -1 and an error with `held` as it was.
+int run_dir_lock_again(int held, const char *base, struct err *err);
 // Kills what has the nonce of a directory that is still there, and removes it. Returns how many
 // directories.
 int run_dir_sweep(const char *base);

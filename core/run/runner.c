@@ -228,9 +228,21 @@ static void on_look(void *ctx, uint32_t events)
     job_stop(r->job, &why);
 }
 
+// The directory of this run is there now, and its parent with it.
+static void keep_run_dir(struct runner *r)
+{
+    struct err err;
+    int fd = run_dir_lock_again(r->run_dir, r->gate.run_dir, &err);
+    if (fd < 0)
+        log_error("runner.run_dir", &err);
+    else
+        r->run_dir = fd;
+}
+
 static void run_runner_start(struct runner *r)
 {
     int64_t id = r->job->id;
+    keep_run_dir(r);
     waits_forget(&r->waits, id);
     filler_pause(&r->filler);
     log_event(LOG_LVL_INFO, "run.started", "id=%" PRId64 " ranks=%d account=%s", id,

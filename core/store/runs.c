@@ -17,6 +17,7 @@
 #include "core/store/queue.h"
 #include "core/store/transaction.h"
 #include "model/budget.h"
+#include "model/spec_request.h"
 
 static int spec_text(const struct spec *spec, struct buf *out, struct err *err)
 {
@@ -95,7 +96,7 @@ int store_run_insert(struct store *s, const struct spec *spec, const char *node,
 static int runs_read_spec(struct spec *spec, const char *text, struct err *err)
 {
     CLEANUP_JSON struct json *o = json_parse(text, strlen(text), err);
-    return o ? spec_from_json(spec, o, NULL, err) : -1;
+    return o ? spec_from_run(spec, o, err) : -1;
 }
 
 static int read_phases(struct run *r, const char *text, struct err *err)

@@ -135,14 +135,11 @@ static void refuse(struct gathered *g, const struct err *err)
     memcpy(g->report.member, err->member, sizeof g->report.member);
 }
 
-// Dated as the store dates them: a run of a clock that is ahead has the time of its arrival.
 static int64_t newest_measured(const struct summary_page *page, int64_t received_ms)
 {
     int64_t newest_ms = 0;
     for (int i = 0; i < page->n_runs; i++) {
-        int64_t at_ms = page->runs[i].measured_ms;
-        if (at_ms > received_ms + FLEET_STORE_AHEAD_MS)
-            at_ms = received_ms;
+        int64_t at_ms = fleet_store_date(&page->runs[i], received_ms);
         if (at_ms > newest_ms)
             newest_ms = at_ms;
     }

@@ -463,12 +463,12 @@ bool naming_begins(const struct naming *n)
     return false;
 }
 
-bool naming_announces(const struct naming *n)
+const char *naming_announce_problem(const struct naming *n)
 {
     for (int i = 0; i < n->n; i++)
         if (n->list[i].kind == SOURCE_ANNOUNCE)
-            return true;
-    return false;
+            return n->list[i].shown.problem;
+    return NULL;
 }
 
 const char *naming_problem(const struct naming *n)

@@ -53,6 +53,7 @@ const struct naming_source *naming_slurm(const struct naming *n);
 bool naming_slurm_known(const struct naming *n); // that is not long ago
 // A source is read for the first time: whether there is a node is not known yet.
 bool naming_begins(const struct naming *n);
-bool naming_announces(const struct naming *n); // one of the sources is "announce"
+// Of the source "announce"; "": none. NULL: there is no such source.
+const char *naming_announce_problem(const struct naming *n);
 // The problem of the first source that has one; "": none has.
 const char *naming_problem(const struct naming *n);

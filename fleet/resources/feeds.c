@@ -33,8 +33,8 @@ static const struct polled *feed_pushing(const struct request *q, struct err *er
 {
     const struct fleet_services *s = fleet_of(q);
     const struct polled *n = poller_pushing(s->poller, q->name, err);
-    const char *problem = naming_problem(s->naming);
-    if (!n && naming_announces(s->naming))
+    const char *problem = n || q->made ? NULL : naming_announce_problem(s->naming);
+    if (problem)
         err_set(err, ERR_UNAVAILABLE, "name", "%.63s is not listed yet: %.150s", q->name,
                 *problem ? problem : "the tokens are being read");
     return n;

@@ -25,7 +25,6 @@ enum {
     POINTS_MAX = 10000,        // the newest; 130 bytes each in JSON: 1.3 MB
     CHANGES_POINTS_MAX = 2000, // the newest are searched: 0.4 s at most
     BAND_RUNS_MAX = 1500,      // of a node and kind
-    BAND_HASH_LENGTH = 64,
 };
 #define BAND_DAY_MS INT64_C(86400000)
 
@@ -39,6 +38,7 @@ struct stored_series {
     struct stored_point *list; // owned
     int n, room;
     int dropped; // before the oldest
+    int others;  // that do not compare with the newest
     struct interned texts;
     char unit[16];
 };
@@ -85,6 +85,7 @@ static void keep_newest_kind(struct stored_series *s)
         if (s->list[i].kind == kind)
             s->list[n++] = s->list[i];
     s->dropped = n > POINTS_MAX ? n - POINTS_MAX : 0;
+    s->others = s->n - n;
     s->n = n - s->dropped;
     memmove(s->list, s->list + s->dropped, (size_t)s->n * sizeof *s->list);
 }
@@ -157,6 +158,7 @@ static void write_stored_points(const struct stored_series *s, struct jsonw *w)
     }
     jsonw_end(w);
     jsonw_i64(w, "left_out", s->dropped);
+    jsonw_i64(w, "other_runs", s->others);
 }
 
 static int no_series(const struct request *q, const struct fleet_line *line, struct err *err)
@@ -206,7 +208,7 @@ static int stored_days_read(const struct request *q, const struct fleet_line *li
     o.now_ms = clock_wall_ms();
     o.runs_max = BAND_RUNS_MAX;
     w.since_ms = stretch_begins(q, w.since_ms, w.until_ms);
-    if (strlen(class) == BAND_HASH_LENGTH)
+    if (*class)
         w.class_hash = class; // the others need not be read
     out->fleet = stored_fleet_read(q, &o, &w, err);
     int of = out->fleet ? fleet_class_find(out->fleet, class, err) : -1;

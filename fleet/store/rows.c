@@ -130,19 +130,24 @@ int rows_room(struct fleet_store *s, int n, struct err *err)
     return s->n_rows + n > STORE_ROWS ? rows_flush(s, err) : 0;
 }
 
+static bool is_ahead(int64_t ms, int64_t received_ms)
+{
+    return ms > received_ms + FLEET_STORE_AHEAD_MS;
+}
+
+int64_t fleet_store_date(const struct summary *r, int64_t received_ms)
+{
+    int64_t at_ms = r->measured_ms > 0 ? r->measured_ms : r->finished_ms;
+    return at_ms <= 0 || is_ahead(at_ms, received_ms) ? received_ms : at_ms;
+}
+
 static void row_dates(struct fleet_row *row, const struct summary *r, int64_t received_ms)
 {
-    int64_t latest = received_ms + FLEET_STORE_AHEAD_MS;
     row->received_ms = received_ms;
-    row->finished_ms = r->finished_ms > latest ? received_ms : r->finished_ms;
-    row->at_ms = r->measured_ms > 0 ? r->measured_ms : row->finished_ms;
-    row->at_ms = row->at_ms > 0 ? row->at_ms : received_ms;
-    if (r->measured_ms <= 0)
-        row->flags |= ROW_UNDATED;
-    if (row->at_ms > latest) {
-        row->at_ms = received_ms;
-        row->flags |= ROW_AHEAD;
-    }
+    row->finished_ms = is_ahead(r->finished_ms, received_ms) ? received_ms : r->finished_ms;
+    row->at_ms = fleet_store_date(r, received_ms);
+    row->flags |= r->measured_ms <= 0 ? ROW_UNDATED : 0;
+    row->flags |= is_ahead(r->measured_ms, received_ms) ? ROW_AHEAD : 0;
 }
 
 static struct fleet_row row_of(const struct summary *r, const struct fleet_page *p, int node,

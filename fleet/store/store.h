@@ -104,6 +104,9 @@ struct fleet_ack {
 // -1: nothing was stored, and the acks are undefined. At most FLEET_STORE_PAGES_MAX.
 int fleet_store_put(struct fleet_store *s, const struct fleet_page *pages, int n,
                     struct fleet_ack *acks, struct err *err);
+// When a run that came then counts as measured: the end of one that has no date, and the arrival of
+// one without an end, or of a clock that is ahead.
+int64_t fleet_store_date(const struct summary *r, int64_t received_ms);
 // No source names these nodes any more: their feeds are closed, so that a new name may continue
 // them. Their runs stay. Unknown names are passed over.
 int fleet_store_gone(struct fleet_store *s, const char *const *names, int n, struct err *err);

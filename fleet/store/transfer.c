@@ -176,13 +176,12 @@ static int own_history(struct err *err)
 // database writes is no history.
 static int transfer_is_empty(struct transfer *t, bool *empty, struct err *err)
 {
-    static const char *const opened[] = {"identity", "skipped"};
     char sql[120];
     *empty = true;
     for (int i = 0; i < t->n_tables && *empty; i++) {
         const char *name = t->tables[i].name;
         int64_t rows = 0;
-        if (strcmp(name, opened[0]) == 0 || strcmp(name, opened[1]) == 0)
+        if (strcmp(name, "identity") == 0 || strcmp(name, "skipped") == 0)
             continue;
         snprintf(sql, sizeof sql, "SELECT count(*) FROM (SELECT 1 FROM %s LIMIT 1) AS one", name);
         if (transfer_query(t->to, sql, NULL, 0, fleet_number, &rows, err) < 0)

@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -101,10 +102,16 @@ def test_second_takes_nothing(numaprobed, home):
     assert end(first) == 0
 
 
-def test_directory_of_runs_is_taken(numaprobed, home):
+@pytest.mark.parametrize("change", ["none", "removed"])
+def test_directory_of_runs_is_taken(numaprobed, home, change):
     """A daemon with another database and the same directory of runs would end those of the first one as left over."""
     first = spawn(numaprobed, home)
     assert "event=ready" in ready_or_over(first)
+    if change == "removed":
+        shutil.rmtree(home / "run")
+        status, run = ask(home, "POST", "/v1/runs", {"benchmark": "latency", "size": "1"})
+        assert status == 202
+        ends_well(home, run)
     status, run = ask(home, "POST", "/v1/runs", {"benchmark": "latency", "size": "1"})
     assert status == 202
     second = spawn(numaprobed, home, f"--socket={home}/second.sock", f"--state-dir={home}/other")

@@ -52,7 +52,8 @@ static void test_classes(const struct fleet *f)
     free(list);
     CHECK(fleet_class_find(f, "", NULL) == 0 && fleet_class_find(f, "AB", NULL) == 1, "by prefix");
     CHECK(fleet_class_find(f, "A", &err) < 0, "two begin with A");
-    CHECK_STR(err.text, "2 classes begin with A", "which is refused");
+    CHECK_STR(err.text, "several classes begin with \"A\": write more of the hash",
+              "which is refused");
     CHECK(fleet_class_find(f, "X", &err) < 0 && err.code == ERR_NOT_FOUND, "none with X");
 }
 
@@ -227,6 +228,7 @@ static struct fleet *half_updated(int before)
             r.measured_ms = PAGES_NOW - (15 - k) * PAGES_DAY / 2;
             page_add(f, &r, &seed);
         }
+    page_facts(f, "OLD", "microcode=0x1");
     return f;
 }
 
@@ -257,6 +259,10 @@ static void test_update(void)
     CHECK(fleet_ranking_make(&r, &v, at, NULL) == 0 && r.n == 10 && r.others == 10,
           "else those of one version, and counts the others: %d, %d", r.n, r.others);
     fleet_ranking_fini(&r);
+    struct fleet_shares s = {0};
+    CHECK(fleet_shares_make(&s, &v, at, "microcode", NULL) == 0 && s.others == 10,
+          "and so do groups: %d", s.others);
+    fleet_shares_fini(&s);
     fleet_view_close(&v);
     fleet_cleanup(&f);
 }

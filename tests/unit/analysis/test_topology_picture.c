@@ -163,7 +163,6 @@ static void large_machines(void)
     }
 }
 
-// Texts of others, of characters of several bytes and of two columns, on a small screen.
 // The title is bold and has capitals: 10.5 px a character. It may be wider than the machine.
 static void title_fits(void)
 {
@@ -175,6 +174,7 @@ static void title_fits(void)
     CHECK(width_of(&svg) >= 10.5 * n, "%d characters in %.0f px", n, width_of(&svg));
 }
 
+// Texts of others, of characters of several bytes and of two columns, on a small screen.
 static void texts_are_cut_between_characters(void)
 {
     static const char name[] = "äöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöüäöü",

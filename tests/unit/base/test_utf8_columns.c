@@ -37,5 +37,21 @@ int main(void)
         CHECK_INT(utf8_fit(all[i].text, all[i].room), all[i].bytes, "what fits of text %zu", i);
         CHECK_INT(utf8_fit(all[i].text, all[i].columns), strlen(all[i].text), "text %zu fits", i);
     }
+    static const struct {
+        const char *text, *behind;
+        int columns;
+        size_t bytes, shown;
+    } folds[] = {
+        {"one two", " ", 7, 7, 7},       {"one two", " ", 6, 4, 3},
+        {"one two", " ", 4, 4, 3},       {"one,two,three", ", ", 9, 8, 8},
+        {"one,two three", " ", 9, 8, 7}, {"undivided", " ", 5, 5, 5},
+        {"one   ", " ", 20, 6, 3},       {HAN " " HAN, " ", 6, 7, 6},
+    };
+    for (size_t i = 0; i < COUNT_OF(folds); i++) {
+        size_t shown = 0;
+        CHECK_INT(utf8_fold(folds[i].text, folds[i].columns, folds[i].behind, &shown),
+                  folds[i].bytes, "\"%s\" in %d columns", folds[i].text, folds[i].columns);
+        CHECK_INT(shown, folds[i].shown, "without blanks at its end");
+    }
     return tap_done();
 }

@@ -369,7 +369,11 @@ def by_hydra(bench):
         check(done.returncode and "neither libmpi.so.12 nor libmpich.so.12" in done.stderr and "LD_LIBRARY_PATH" in done.stderr,
               "without a library of MPICH's ABI both names are told", done.stderr)
         os.remove(os.path.join(folder, "libmpi.so.12"))
-        library = re.search(r"libmpich\.so\.12 .*=> (/\S+)", subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True).stdout)
+        listed = subprocess.run("/sbin/ldconfig -p", shell=True, capture_output=True, text=True).stdout
+        library = re.search(r"libmpich\.so\.12 .*=> (/\S+)", listed)
+        if not library:
+            check(True, "a library by the name that Intel MPI gives it comes first # SKIP where is libmpich.so.12?")
+            return
         os.symlink(library[1], os.path.join(folder, "libmpi.so.12"))
         done = hydra(bench, "pingpong", "--message-max=4K", "--repetitions=20", "--json", LD_LIBRARY_PATH=folder)
         check(done.returncode == 0 and len(json.loads(done.stdout)["ranks"]) == 2,

@@ -226,7 +226,6 @@ static int lines_with(const char *path, const char *kind, const char *word)
     return n;
 }
 
-// A kernel that has no huge pages to give: the run reports it, cell and rank.
 static void check_pagefault(const char *path, const struct rank *ranks, double least, int cells)
 {
     CHECK(ranks[0].outcome == 0 && ranks[1].outcome == 0 && cells == 4,
@@ -239,6 +238,7 @@ static void check_pagefault(const char *path, const struct rank *ranks, double l
           "each rank states the pages that it got, all on their node");
 }
 
+// A kernel that has no huge pages to give: the run reports it, cell and rank.
 static void pagefault(void)
 {
     char path[] = "/tmp/numaprobe-session-XXXXXX";

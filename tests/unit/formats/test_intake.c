@@ -243,7 +243,8 @@ static void test_earlier_default(void)
     data_path(path, sizeof path, "exports/threads-doubling.json");
     CHECK(file_read_text(path, text, sizeof text) == 0, "a recorded export");
     CHECK(take(&in, text, NULL, &err) == 0 && in.n == 1, "it is taken: %s", err.text);
-    CHECK_STR(in.n == 1 ? in.list[0].run.spec.threads : "", "doubling", "as it was");
+    CHECK_STR(in.n == 1 ? in.list[0].run.spec.threads : "", "auto",
+              "without the threads that had no effect");
 }
 
 static void test_lists(void)
