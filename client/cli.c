@@ -194,29 +194,28 @@ static int command_index(struct cli *c, int argc, char **argv, struct param_give
 enum { PLUGIN_UNKNOWN = 3 };
 
 // As a verdict that is not known, for a program that reads JSON.
-static void report_as_document(const char *text)
+static void report_as_document(const char *text, const char *line)
 {
-    CLEANUP_BUF struct buf out = BUF_INIT, line = BUF_INIT;
+    CLEANUP_BUF struct buf out = BUF_INIT;
     struct jsonw w = jsonw_to(&out);
-    buf_fmt(&line, "NUMAPROBE UNKNOWN - %s", text);
     jsonw_object(&w, NULL);
     jsonw_text(&w, "state", "UNKNOWN");
     jsonw_i64(&w, "code", PLUGIN_UNKNOWN);
     jsonw_text(&w, "text", text);
-    jsonw_text(&w, "line", buf_text(&line));
+    jsonw_text(&w, "line", line);
     jsonw_end(&w);
     puts(buf_text(&out));
 }
 
 static int report_as_plugin(const struct cli *c, const struct err *err)
 {
-    CLEANUP_BUF struct buf b = BUF_INIT;
-    problem_write(err, &b);
-    if (c->output == OUTPUT_JSON || c->output == OUTPUT_NDJSON) {
-        report_as_document(buf_text(&b));
-        return PLUGIN_UNKNOWN;
-    }
-    fprintf(c->output >= OUTPUT_NFD ? stderr : stdout, "NUMAPROBE UNKNOWN - %s\n", buf_text(&b));
+    CLEANUP_BUF struct buf text = BUF_INIT, line = BUF_INIT;
+    problem_write(err, &text);
+    buf_fmt(&line, "NUMAPROBE UNKNOWN - %s", buf_text(&text));
+    if (c->output == OUTPUT_JSON || c->output == OUTPUT_NDJSON)
+        report_as_document(buf_text(&text), buf_text(&line));
+    else
+        fprintf(c->output >= OUTPUT_NFD ? stderr : stdout, "%s\n", buf_text(&line));
     return PLUGIN_UNKNOWN;
 }
 

@@ -92,6 +92,16 @@ static bool request_differs(const struct param *p, const struct spec *a, const s
     return strcmp(of_a, of_b) != 0;
 }
 
+// The same benchmark with nothing given; that of quick, if quick.
+static struct spec usual_of(const struct spec *s)
+{
+    struct spec usual;
+    spec_init(&usual, (enum benchmark_id)s->benchmark);
+    if (s->quick)
+        spec_quick(&usual);
+    return usual;
+}
+
 // Neither the default nor what quick sets.
 static bool is_given(const struct spec *s, const char *member)
 {
@@ -170,10 +180,7 @@ static int check_least(const struct spec *s, struct err *err)
 
 static void forget_unused(struct spec *s)
 {
-    struct spec usual;
-    spec_init(&usual, (enum benchmark_id)s->benchmark);
-    if (s->quick)
-        spec_quick(&usual);
+    const struct spec usual = usual_of(s);
     for (size_t k = 0; k < COUNT_OF(unused); k++)
         for (int i = 0; is_about(&unused[k], s) && unused[k].members[i]; i++) {
             const struct param *p = spec_param(s, unused[k].members[i]);
@@ -217,10 +224,7 @@ void spec_write_request(const struct spec *s, const struct param_given *given, s
 {
     const struct benchmark *b = &benchmarks[s->benchmark];
     const struct param_table *const tables[] = {&b->params, &spec_common};
-    struct spec usual;
-    spec_init(&usual, (enum benchmark_id)s->benchmark);
-    if (s->quick)
-        spec_quick(&usual);
+    const struct spec usual = usual_of(s);
     jsonw_object(w, key);
     jsonw_text(w, "benchmark", b->name);
     for (size_t t = 0; t < COUNT_OF(tables); t++)

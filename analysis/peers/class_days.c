@@ -70,7 +70,7 @@ static int add_node_days(struct day_value *to, const struct fleet_series *s, int
         int64_t day = s->runs[r].measured_ms / CLASS_DAY_MS;
         int found = 0;
         for (; r < s->n && s->runs[r].measured_ms / CLASS_DAY_MS == day; r++)
-            if (column < s->runs[r].n && s->runs[r].v[column] > 0 && found < DAY_RUNS_MAX)
+            if (!isnan(fleet_run_value(&s->runs[r], column)) && found < DAY_RUNS_MAX)
                 of_day[found++] = log(s->runs[r].v[column]);
         if (found)
             to[n++] = (struct day_value){day, middle_select(of_day, found)};

@@ -105,7 +105,7 @@ static double drift_fill_node(struct drift_work *w, int at, int column, bool mor
         int64_t day = s->runs[r].measured_ms / DRIFT_DAY_MS;
         while (k >= 0 && w->day[k] > day)
             k--;
-        if (k < 0 || w->day[k] != day || column >= s->runs[r].n || !(s->runs[r].v[column] > 0))
+        if (k < 0 || w->day[k] != day || isnan(fleet_run_value(&s->runs[r], column)))
             continue;
         double *x = &w->x[(size_t)k * w->n + at];
         if (isnan(*x))

@@ -303,11 +303,16 @@ static int find_numbers(struct fleet *f, const struct summary_page *page, const 
                : 0;
 }
 
+double fleet_run_value(const struct fleet_run *r, int column)
+{
+    return column < r->n && r->v[column] > 0 ? r->v[column] : NAN;
+}
+
 int fleet_series_values(const struct fleet_series *s, int column)
 {
     int n = 0;
     for (int r = 0; r < s->n; r++)
-        n += column < s->runs[r].n && s->runs[r].v[column] > 0;
+        n += !isnan(fleet_run_value(&s->runs[r], column));
     return n;
 }
 

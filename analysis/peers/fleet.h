@@ -79,7 +79,8 @@ struct fleet_series {
     float *lo, *hi;         // [column]: interval of the newest run; owned
 };
 
-int fleet_series_values(const struct fleet_series *s, int column); // runs that have the metric
+double fleet_run_value(const struct fleet_run *r, int column);     // NaN: none, or none above 0
+int fleet_series_values(const struct fleet_series *s, int column); // runs that have one
 
 struct fleet_node {
     int class;         // of its newest run; -1: none

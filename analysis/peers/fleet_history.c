@@ -21,35 +21,27 @@
 static const struct series_options change_options = {
     .segment_min = 3, .level = 0.01, .threshold_percent = 1.2};
 
-static double run_value(const struct fleet_run *r, int column)
-{
-    return column < r->n && r->v[column] > 0 ? r->v[column] : NAN;
-}
-
 // Of the versions of series `best`, the one whose newest run is the newest. `others`: runs of the
 // other ones that have the metric.
 static int newest_version(const struct fleet *f, const struct fleet_node *n, int best,
                           const char *metric, int *column, int *others)
 {
-    int newest = best, all = 0, own = 0;
+    int newest = best, all = 0;
     for (int k = 0; k < n->n; k++) {
         const struct fleet_series *s = &f->one[n->series[k]];
         const struct fleet_probe *p = &f->probe[s->probe];
         int at = interned_find(&p->metrics, metric);
-        bool is_best = n->series[k] == best;
-        if (at < 0 || (!is_best && !fleet_probes_are_versions(p, &f->probe[f->one[best].probe])))
+        if (at < 0 ||
+            (n->series[k] != best && !fleet_probes_are_versions(p, &f->probe[f->one[best].probe])))
             continue;
         int runs = fleet_series_values(s, at);
         all += runs;
-        if (is_best && newest == best)
-            own = runs;
         if (runs && s->runs[0].measured_ms > f->one[newest].runs[0].measured_ms) {
             newest = n->series[k];
-            own = runs;
             *column = at;
         }
     }
-    *others = all - own;
+    *others = all - fleet_series_values(&f->one[newest], *column);
     return newest;
 }
 
@@ -95,7 +87,7 @@ static void point_band(struct fleet_point *p, const struct fleet *f, int probe, 
         const struct fleet_series *s = &f->one[i];
         int before = n;
         for (int r = 0; r < s->n && s->probe == probe; r++) {
-            double v = run_value(&s->runs[r], column);
+            double v = fleet_run_value(&s->runs[r], column);
             if (s->runs[r].measured_ms / HISTORY_DAY_MS == day && !isnan(v))
                 scratch[n++] = log(v);
         }
@@ -154,7 +146,7 @@ static int history_fill(struct fleet_history *h, const struct fleet *f, int seri
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a history");
     for (int r = s->n - 1; r >= 0; r--) {
         const struct fleet_run *run = &s->runs[r];
-        double value = run_value(run, column);
+        double value = fleet_run_value(run, column);
         if (isnan(value))
             continue; // it is no point
         now = history_setup(f, s, run);

@@ -87,6 +87,17 @@ int fleet_classes(struct fleet_class_row **list, const struct fleet *f, struct e
     return n;
 }
 
+int fleet_class_unknown(const char *prefix, struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND, "class", "no node is of a class %.64s", prefix);
+}
+
+int fleet_class_ambiguous(const char *prefix, struct err *err)
+{
+    return err_set(err, ERR_INVALID, "class",
+                   "several classes begin with \"%.64s\": write more of the hash", prefix);
+}
+
 int fleet_class_find(const struct fleet *f, const char *prefix, struct err *err)
 {
     int best = -1, most = 0, found = 0;
@@ -103,10 +114,9 @@ int fleet_class_find(const struct fleet *f, const char *prefix, struct err *err)
     if (best < 0 && !*prefix)
         return err_set(err, ERR_NOT_FOUND, "class", "no node is of a known class yet");
     if (best < 0)
-        return err_set(err, ERR_NOT_FOUND, "class", "no node is of a class %.64s", prefix);
+        return fleet_class_unknown(prefix, err);
     if (found > 1 && *prefix)
-        return err_set(err, ERR_INVALID, "class",
-                       "several classes begin with \"%.64s\": write more of the hash", prefix);
+        return fleet_class_ambiguous(prefix, err);
     return best;
 }
 

@@ -23,6 +23,9 @@ bool fleet_node_judged(const struct fleet *f, int node); // against peers, so it
 // The class whose hash begins with `prefix`; "": the one with most nodes. ERR_NOT_FOUND: none;
 // ERR_INVALID: several.
 int fleet_class_find(const struct fleet *f, const char *prefix, struct err *err);
+// These errors, for those who look for it elsewhere. Both return -1.
+int fleet_class_unknown(const char *prefix, struct err *err);
+int fleet_class_ambiguous(const char *prefix, struct err *err);
 
 struct fleet_view {
     const struct fleet *f;

@@ -93,13 +93,10 @@ void value_text(double v, char *out, size_t room)
 void tick_text(double v, char *out, size_t room)
 {
     snprintf(out, room, fabs(v) < 1e6 ? "%.7g" : "%.4g", v + 0.0);
-    char *e = strchr(out, 'e'), *digits = e ? e + 1 : NULL;
+    char *e = strchr(out, 'e');
     if (!e)
         return;
-    digits += *digits == '+' || *digits == '-';
-    char *to = e + 1 + (e[1] == '-'), *from = digits;
-    while (*from == '0' && from[1])
-        from++;
+    char *to = e + 1 + (e[1] == '-'), *from = to + strspn(to, "+0"); // "e+06": e6
     memmove(to, from, strlen(from) + 1);
 }
 

@@ -205,6 +205,7 @@ static void text_write_heads(const struct heat *h, int left, int tile, struct bu
 static int write_shades(const struct heat *h, const struct plot_text *how, struct buf *out)
 {
     char low[32], high[32];
+    int columns = 0;
     CLEANUP_BUF struct buf text = BUF_INIT;
     value_text(h->even ? h->lo : h->colour.r.lo, low, sizeof low);
     value_text(h->even ? h->hi : h->colour.r.hi, high, sizeof high);
@@ -213,17 +214,16 @@ static int write_shades(const struct heat *h, const struct plot_text *how, struc
         if (isfinite(h->lo))
             buf_fmt(&text, ": %s%s%s %s", low, strcmp(low, high) ? " to " : "",
                     strcmp(low, high) ? high : "", h->by.unit);
-        buf_needs(out, &text);
-        buf_str(out, buf_text(&text));
-        return utf8_columns(buf_text(&text));
+    } else {
+        buf_fmt(out, "%s ", low);
+        for (int i = 0; i < (int)SHADES; i++)
+            write_level(how, (2 * i + 1) * HEAT_LEVELS / (2 * (int)SHADES), TILE_WIDTH, out);
+        columns = utf8_columns(low) + 1 + (int)SHADES * TILE_WIDTH;
+        buf_fmt(&text, " %s %s%s", high, h->by.unit, h->colour.r.log ? ", logarithmic" : "");
     }
-    buf_fmt(out, "%s ", low);
-    for (int i = 0; i < (int)SHADES; i++)
-        write_level(how, (2 * i + 1) * HEAT_LEVELS / (2 * (int)SHADES), TILE_WIDTH, out);
-    buf_fmt(&text, " %s %s%s", high, h->by.unit, h->colour.r.log ? ", logarithmic" : "");
     buf_needs(out, &text);
     buf_str(out, buf_text(&text));
-    return utf8_columns(low) + 1 + (int)SHADES * TILE_WIDTH + utf8_columns(buf_text(&text));
+    return columns + utf8_columns(buf_text(&text));
 }
 
 static void write_heat_legend(const struct heat *h, const struct plot_text *how, struct buf *out)
@@ -237,8 +237,9 @@ static void write_heat_legend(const struct heat *h, const struct plot_text *how,
     if (h->n_doubtful)
         buf_fmt(&line, "; %d %s %s", h->n_doubtful, h->n_doubtful == 1 ? "cell is" : "cells are",
                 h->given ? "without significance" : "disturbed");
-    if (columns + utf8_columns(buf_text(&line)) >
-        how->width) { // the shades have a line of their own
+    // Else the shades have a line of their own.
+    bool beside = columns + utf8_columns(buf_text(&line)) <= how->width;
+    if (!beside) {
         buf_char(out, '\n');
         text_caption(how, buf_text(&line) + strspn(buf_text(&line), "; "), 0, out);
         return;

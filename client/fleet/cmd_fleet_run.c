@@ -104,11 +104,8 @@ static void take_node_metrics(struct fan *f, int node, const struct json *body, 
 static void metrics_refused(struct fan *f, int node, const struct err *why, int retry_s, void *ctx)
 {
     (void)retry_s, (void)ctx;
-    if (fan_is_too_old(why))
-        fan_fail(f, node, ERR_CONFLICT,
-                 "the run is stored there, but its numaprobed is too old for fleet commands");
-    else
-        fan_fail(f, node, why->code, why->text);
+    fan_fail_refused(f, node, why,
+                     "the run is stored there, but its numaprobed is too old for fleet commands");
 }
 
 static void fetch_metrics(struct fan *f, int node, const struct json *run)

@@ -251,11 +251,6 @@ void fan_done(struct fan *f, int node)
         fan_end(f, node, FAN_DONE);
 }
 
-bool fan_is_too_old(const struct err *refusal)
-{
-    return refusal->code == ERR_BAD_REQUEST || refusal->code == ERR_NOT_FOUND;
-}
-
 void fan_fail(struct fan *f, int node, enum err_code code, const char *why)
 {
     CLEANUP_BUF struct buf safe = BUF_INIT;
@@ -265,6 +260,14 @@ void fan_fail(struct fan *f, int node, enum err_code code, const char *why)
     f->nodes[node].code = code;
     f->nodes[node].why = buf_steal(&safe);
     fan_end(f, node, FAN_FAILED);
+}
+
+void fan_fail_refused(struct fan *f, int node, const struct err *refusal, const char *too_old)
+{
+    if (refusal->code == ERR_BAD_REQUEST || refusal->code == ERR_NOT_FOUND)
+        fan_fail(f, node, ERR_CONFLICT, too_old);
+    else
+        fan_fail(f, node, refusal->code, refusal->text);
 }
 
 void fan_pause(struct fan *f, int node, int64_t delay_ms)

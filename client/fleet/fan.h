@@ -87,9 +87,9 @@ bool fan_is_node(struct fan *f, int node, const char *name);
 void fan_done(struct fan *f, int node);
 // A sentence that does not name the node. Texts of a node are made printable.
 void fan_fail(struct fan *f, int node, enum err_code code, const char *why);
-// An older daemon does not know the path of a request, or its form; the text of its refusal would
-// not say so.
-bool fan_is_too_old(const struct err *refusal);
+// The same for a refusal. An older daemon does not know the path of the request, or its form, and
+// the text of its refusal would not say so: `too_old` does.
+void fan_fail_refused(struct fan *f, int node, const struct err *refusal, const char *too_old);
 void fan_later(struct fan *f, int node, int64_t delay_ms); // begins again then; gives up its place
 void fan_pause(struct fan *f, int node, int64_t delay_ms); // the same, and keeps its place
 

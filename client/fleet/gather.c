@@ -185,10 +185,7 @@ static void take_runs(struct fan *f, int node, const struct json *body, void *ct
 static void runs_refused(struct fan *f, int node, const struct err *why, int retry_s, void *ctx)
 {
     (void)retry_s, (void)ctx;
-    if (fan_is_too_old(why))
-        fan_fail(f, node, ERR_CONFLICT, "its numaprobed is too old for fleet commands");
-    else
-        fan_fail(f, node, why->code, why->text);
+    fan_fail_refused(f, node, why, "its numaprobed is too old for fleet commands");
 }
 
 // The connection ends with it: few nodes are needed for documents of facts, and libcurl's time

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/peers/fleet_view.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
@@ -179,13 +180,10 @@ static int read_node_class(const struct request *q, const char **class, struct e
         if (!one || !str_starts(one, prefix))
             continue;
         if (*class && strcmp(one, *class) != 0)
-            return err_set(err, ERR_INVALID, "class",
-                           "several classes begin with \"%.64s\": write more of the hash", prefix);
+            return fleet_class_ambiguous(prefix, err);
         *class = one;
     }
-    return !prefix || *class ? 0
-                             : err_set(err, ERR_NOT_FOUND, "class", "no node is of a class %.64s",
-                                       prefix);
+    return !prefix || *class ? 0 : fleet_class_unknown(prefix, err);
 }
 
 static bool filter_takes(const struct node_filter *f, const struct polled *n, const char *class)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/peers/fleet_view.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 
@@ -237,12 +238,10 @@ static int number_of_class(const struct interned *classes, const char *prefix, s
         if (!str_starts(classes->list[i], prefix))
             continue;
         if (found)
-            return err_set(err, ERR_INVALID, "class",
-                           "several classes begin with \"%.64s\": write more of the hash", prefix);
+            return fleet_class_ambiguous(prefix, err);
         found = i + 1;
     }
-    return found ? found
-                 : err_set(err, ERR_NOT_FOUND, "class", "no node is of a class %.64s", prefix);
+    return found ? found : fleet_class_unknown(prefix, err);
 }
 
 // Nodes that never had a run of the class are not looked through. The number of the class.

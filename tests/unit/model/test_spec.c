@@ -241,7 +241,7 @@ static void round_trip(void)
           "what is written is read back: %s", err.text);
 }
 
-// A daemon of another version fills in what it has: no member is sent that nobody has set.
+// A daemon of another version fills in what it has: only members that were set are sent.
 static void requests(void)
 {
     struct spec s, back;
