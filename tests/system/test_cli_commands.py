@@ -105,7 +105,7 @@ def test_runs_that_have_no_size_in_common(url, daemon, needs_fake_bench):
 
 def test_no_run_is_said(url):
     done = run("runs", "--node=nid9", url=url)
-    assert (done.returncode, done.stdout) == (0, "No run is like that. All are in: numaprobe runs\n"), done
+    assert (done.returncode, done.stdout) == (0, "No run matches. numaprobe runs lists all.\n"), done
     assert run("runs", "--node=nid9", "-o", "csv", url=url).stdout.count("\n") == 1
 
 
