@@ -121,6 +121,14 @@ void buf_drop(struct buf *b, size_t n)
     b->data[b->len] = '\0';
 }
 
+void buf_cut(struct buf *b, size_t len)
+{
+    if (len >= b->len)
+        return;
+    b->len = len;
+    b->data[len] = '\0';
+}
+
 void buf_vfmt(struct buf *b, const char *fmt, va_list ap)
 {
     va_list again;

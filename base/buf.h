@@ -29,7 +29,8 @@ void buf_utf8(struct buf *b, const char *s); // bytes that are not UTF-8 become 
 // Likewise, and each control character (utf8_control()).
 void buf_plain(struct buf *b, const char *s);
 void buf_char(struct buf *b, char c);
-void buf_drop(struct buf *b, size_t n); // removes the first n bytes
+void buf_drop(struct buf *b, size_t n);  // removes the first n bytes
+void buf_cut(struct buf *b, size_t len); // keeps the first len bytes
 __attribute__((format(printf, 2, 3))) void buf_fmt(struct buf *b, const char *fmt, ...);
 __attribute__((format(printf, 2, 0))) void buf_vfmt(struct buf *b, const char *fmt, va_list ap);
 const char *buf_text(const struct buf *b); // never NULL

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 // struct json is never defined: a pointer to it is a pointer to a cJSON node.
 static const cJSON *node(const struct json *v)
@@ -233,7 +234,7 @@ struct json *json_parse_within(const char *text, size_t len, size_t memory_max, 
         err_set(err, ERR_BAD_REQUEST, "", "not JSON at byte %zu", at);
         return NULL;
     }
-    while (at < len && strchr(" \t\r\n", text[at])) // the text need not end in a NUL
+    while (at < len && text[at] && strchr(" \t\r\n", text[at])) // the text need not end in a NUL
         at++;
     if (at < len)
         err_set(err, ERR_BAD_REQUEST, "", "something after the JSON value at byte %zu", at);
@@ -436,6 +437,92 @@ static size_t string_end(const char *text, size_t len, size_t at)
     for (at++; at < len && text[at] != '"'; at++)
         at += text[at] == '\\';
     return at + 1;
+}
+
+// Bytes of the escape or character of a string that begins here; 0: it has none.
+static size_t character_length(const char *text, size_t len)
+{
+    if ((unsigned char)*text < 0x20)
+        return 0;
+    if (*text != '\\')
+        return utf8_char(text, len);
+    if (len < 2 || !text[1] || !strchr("\"\\/bfnrtu", text[1]))
+        return 0;
+    if (text[1] != 'u')
+        return 2;
+    for (size_t i = 2; i < 6; i++)
+        if (i >= len || !isxdigit((unsigned char)text[i]))
+            return 0;
+    return 6;
+}
+
+static size_t string_length(const char *text, size_t len)
+{
+    size_t at = 1, n;
+    for (; at < len && text[at] != '"'; at += n) {
+        n = character_length(text + at, len - at);
+        if (!n)
+            return 0;
+    }
+    return at < len ? at + 1 : 0;
+}
+
+// Bytes of the text, number or word that begins here; 0: none does.
+static size_t scalar_length(const char *text, size_t len)
+{
+    static const char *const words[] = {"null", "true", "false"};
+    if (len && *text == '"')
+        return string_length(text, len);
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (len >= strlen(words[i]) && memcmp(text, words[i], strlen(words[i])) == 0)
+            return strlen(words[i]);
+    return number_length(text, len);
+}
+
+// Behind the name and the colon of a member; 0: there are none.
+static size_t name_end(const char *text, size_t len, size_t at)
+{
+    size_t n = at < len && text[at] == '"' ? string_length(text + at, len - at) : 0;
+    at = blank_end(text, len, at + n);
+    return n && at < len && text[at] == ':' ? blank_end(text, len, at + 1) : 0;
+}
+
+// Behind all brackets that close here; 0: one does not fit.
+static size_t closed_end(const char *text, size_t len, size_t at, const char *open, int *depth)
+{
+    at = blank_end(text, len, at);
+    while (*depth && at < len && (text[at] == '}' || text[at] == ']')) {
+        if ((open[*depth] == '{') != (text[at] == '}'))
+            return 0;
+        --*depth;
+        at = blank_end(text, len, at + 1);
+    }
+    return at;
+}
+
+bool json_is_valid(const char *text, size_t len)
+{
+    char open[JSON_DEPTH_MAX + 1] = {0};
+    int depth = 0;
+    size_t at = blank_end(text, len, 0);
+    do {
+        if (depth && open[depth] == '{' && !(at = name_end(text, len, at)))
+            return false;
+        bool opens = at < len && (text[at] == '{' || text[at] == '[');
+        size_t n = opens ? 1 : scalar_length(text + at, len - at);
+        if (!n || (opens && depth == JSON_DEPTH_MAX))
+            return false;
+        if (opens)
+            open[++depth] = text[at];
+        at = blank_end(text, len, at + n);
+        if (opens && (at >= len || text[at] != (open[depth] == '{' ? '}' : ']')))
+            continue; // to its first value
+        at = closed_end(text, len, at, open, &depth);
+        if (!at || (depth && (at >= len || text[at] != ',')))
+            return false;
+        at = depth ? blank_end(text, len, at + 1) : at;
+    } while (depth);
+    return at == len;
 }
 
 // At the comma or bracket that follows the value that begins here.

@@ -130,6 +130,19 @@ static void when_line(const struct json *run, char *line, size_t room)
              imported ? " (imported)" : "", seconds);
 }
 
+// What the daemon has stored of the run, and cannot read.
+static void print_unreadable(const struct cli *c, const struct json *run)
+{
+    const char *label = "unreadable";
+    for (const struct json *u = json_first(json_get(run, "unreadable")); u; u = json_next(u)) {
+        char line[300];
+        snprintf(line, sizeof line, "%s: %s", json_get_text(u, "member", "?"),
+                 json_get_text(u, "text", ""));
+        print_labelled(c, label, line);
+        label = "";
+    }
+}
+
 static void print_head(const struct cli *c, const struct json *run)
 {
     const struct json *spec = json_get(run, "spec"), *error = json_get(run, "error");
@@ -151,6 +164,7 @@ static void print_head(const struct cli *c, const struct json *run)
     print_labelled(c, "method", json_get_text(run, "method", ""));
     print_labelled(c, "label", json_get_text(run, "label", ""));
     print_labelled(c, "note", json_get_text(spec, "note", ""));
+    print_unreadable(c, run);
 }
 
 // Prints the conditions from a severity on. Returns how many are left out.

@@ -3,6 +3,7 @@
 // requests and imports.
 #include "model/run.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +123,49 @@ static void write_waiting(const struct run *r, struct jsonw *w)
     jsonw_end(w);
 }
 
+const char *run_benchmark(const struct run *r)
+{
+    return *r->unreadable[RUN_SPEC] ? r->benchmark : benchmarks[r->spec.benchmark].name;
+}
+
+int run_check_spec(const struct run *r, struct err *err)
+{
+    return !*r->unreadable[RUN_SPEC]
+               ? 0
+               : err_set(err, ERR_CONFLICT, "",
+                         "the stored parameters of run %" PRId64 " cannot be read: %s", r->id,
+                         r->unreadable[RUN_SPEC]);
+}
+
+static void run_write_spec(const struct run *r, struct jsonw *w)
+{
+    if (!*r->unreadable[RUN_SPEC]) {
+        spec_write_json(&r->spec, w, "spec");
+        return;
+    }
+    jsonw_object(w, "spec");
+    jsonw_text(w, "benchmark", r->benchmark);
+    jsonw_end(w);
+}
+
+static void write_unreadable(const struct run *r, struct jsonw *w)
+{
+    static const char *const members[RUN_PARTS] = {"spec", "plan", "conditions", "phases_ms"};
+    int n = 0;
+    for (int i = 0; i < RUN_PARTS; i++) {
+        if (!*r->unreadable[i])
+            continue;
+        if (!n++)
+            jsonw_array(w, "unreadable");
+        jsonw_object(w, NULL);
+        jsonw_text(w, "member", members[i]);
+        jsonw_text(w, "text", r->unreadable[i]);
+        jsonw_end(w);
+    }
+    if (n)
+        jsonw_end(w);
+}
+
 void run_write_json(const struct run *r, struct jsonw *w, const char *key)
 {
     jsonw_object(w, key);
@@ -144,8 +188,9 @@ void run_write_json(const struct run *r, struct jsonw *w, const char *key)
     jsonw_text(w, "hardware_hash", *r->class_hash ? r->class_hash : NULL);
     jsonw_text(w, "config_hash", *r->config_hash ? r->config_hash : NULL);
     jsonw_text(w, "topology_hash", *r->topology_hash ? r->topology_hash : NULL);
-    spec_write_json(&r->spec, w, "spec");
+    run_write_spec(r, w);
     jsonw_raw(w, "plan", r->plan_json ? r->plan_json : "null");
     jsonw_raw(w, "conditions", r->conditions_json ? r->conditions_json : "[]");
+    write_unreadable(r, w);
     jsonw_end(w);
 }

@@ -18,6 +18,9 @@ enum run_state {
     RUN_STATES
 };
 
+// Stored parts of a run that another version may have written, or damage changed.
+enum run_part { RUN_SPEC, RUN_PLAN, RUN_CONDITIONS, RUN_PHASES, RUN_PARTS };
+
 enum { RUN_LABEL_MAX = 63 }; // bytes: a line in a table
 extern const char *const run_state_names[RUN_STATES];
 int run_state_find(const char *name); // -1: none
@@ -54,6 +57,10 @@ struct run {
     char topology_hash[65];               // of hwloc's XML then; "": none kept
     char *plan_json;                      // owned; NULL until planned
     char *conditions_json; // owned; array of conditions (model/condition.h); NULL: none
+    // Why a stored part cannot be read; "": it can. Of a spec that cannot be read only this
+    // benchmark is known; other parts are as if there were none.
+    char unreadable[RUN_PARTS][200];
+    char benchmark[24];
 };
 
 enum { RUN_SECONDS_MAX = 30 * 86400 }; // the limit of a run's time is a day
@@ -61,5 +68,9 @@ enum { RUN_SECONDS_MAX = 30 * 86400 }; // the limit of a run's time is a day
 // How long a run took; NaN: not known, or more than RUN_SECONDS_MAX by its times.
 double run_seconds(enum run_state state, int64_t started_ms, int64_t finished_ms);
 void run_fini(struct run *r);
+// The name of its benchmark, also of a run whose spec cannot be read.
+const char *run_benchmark(const struct run *r);
+// ERR_CONFLICT: its spec cannot be read, and why. Whoever needs the spec of a stored run checks it.
+int run_check_spec(const struct run *r, struct err *err);
 // The run without ranks and matrices; they have their own resources.
 void run_write_json(const struct run *r, struct jsonw *w, const char *key);

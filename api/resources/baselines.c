@@ -17,7 +17,7 @@ static int write_baseline(const struct api_services *api, const struct baseline 
     jsonw_object(w, NULL);
     jsonw_text(w, "name", b->name);
     jsonw_time(w, "created", b->created_ms);
-    jsonw_text(w, "benchmark", benchmarks[run.spec.benchmark].name);
+    jsonw_text(w, "benchmark", run_benchmark(&run));
     jsonw_text(w, "node", run.node);
     jsonw_array(w, "runs");
     for (int i = 0; i < b->n; i++)

@@ -94,6 +94,8 @@ int run_document_write(struct store *s, const struct run *run, enum run_document
     if (!run_state_final(run->state))
         return err_set(err, ERR_CONFLICT, "state", "run %" PRId64 " is %s: it has not finished yet",
                        run->id, run_state_names[run->state]);
+    if (run_check_spec(run, err) < 0)
+        return -1;
     jsonw_object(w, key);
     jsonw_text(w, "format", RUN_DOCUMENT_FORMAT);
     jsonw_i64(w, "version", RUN_DOCUMENT_VERSION);

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "core/store/summaries.h"
+#include "core/store/unreadable.h"
 
 enum {
     FEED_DEFAULT = 10,
@@ -85,50 +86,92 @@ static int feed_write_note(const struct request *q, const struct store_change *c
     return 0;
 }
 
+struct whole_page {
+    struct buf body, notes, unreadable;
+    struct jsonw w, notes_w, unreadable_w;
+};
+
+static void whole_page_fini(struct whole_page *p)
+{
+    buf_free(&p->body);
+    buf_free(&p->notes);
+    buf_free(&p->unreadable);
+}
+
+// A run that cannot be read must not stop those who follow the feed: the page names it.
+static int feed_write_run(const struct request *q, const struct asked *a,
+                          const struct store_change *c, struct whole_page *p, struct err *err)
+{
+    struct run run CLEANUP(run_fini) = {0};
+    const struct jsonw before = p->w;
+    const size_t len = p->body.len;
+    struct err why = {0};
+    if (store_run_get(api_of(q)->store, c->id, &run, &why) == 0 &&
+        run_document_write(api_of(q)->store, &run, a->parts, &p->w, NULL, &why) == 0)
+        return 0;
+    if (!store_of_one_run(&why)) {
+        *err = why;
+        return -1;
+    }
+    p->w = before;
+    buf_cut(&p->body, len);
+    jsonw_object(&p->unreadable_w, NULL);
+    jsonw_i64(&p->unreadable_w, "id", c->id);
+    jsonw_i64(&p->unreadable_w, "seq", c->seq);
+    jsonw_text(&p->unreadable_w, "text", why.text);
+    jsonw_end(&p->unreadable_w);
+    return 0;
+}
+
 // Writes runs, and notes beside them, until the reply is large enough; *next is the seq of the last
 // one written.
 static int feed_write_changes(const struct request *q, const struct asked *a,
-                              const struct store_change *list, int n, struct buf *body,
-                              struct jsonw *w, struct jsonw *notes, int64_t *next, struct err *err)
+                              const struct store_change *list, int n, struct whole_page *p,
+                              int64_t *next, struct err *err)
 {
-    for (int i = 0; i < n && body->len < FEED_BYTES; i++) {
-        struct run run CLEANUP(run_fini) = {0};
-        if (list[i].note
-                ? feed_write_note(q, &list[i], notes, err) < 0
-                : store_run_get(api_of(q)->store, list[i].id, &run, err) < 0 ||
-                      run_document_write(api_of(q)->store, &run, a->parts, w, NULL, err) < 0)
+    for (int i = 0; i < n && p->body.len < FEED_BYTES; i++) {
+        if (list[i].note ? feed_write_note(q, &list[i], &p->notes_w, err) < 0
+                         : feed_write_run(q, a, &list[i], p, err) < 0)
             return -1;
         *next = list[i].seq;
     }
     return 0;
 }
 
+static void feed_add_list(struct whole_page *p, const char *key, struct buf *list)
+{
+    buf_needs(&p->body, list);
+    if (!list->len)
+        return;
+    jsonw_array(&p->w, key);
+    buf_add(&p->body, buf_text(list), list->len);
+    jsonw_end(&p->w);
+}
+
 static int feed_send_whole(struct request *q, struct reply *r, const struct asked *a,
                            const struct store_feed *feed, const struct store_change *list, int n,
                            struct err *err)
 {
-    CLEANUP_BUF struct buf body = BUF_INIT, notes = BUF_INIT;
+    struct whole_page p CLEANUP(whole_page_fini) = {BUF_INIT, BUF_INIT, BUF_INIT, {0}, {0}, {0}};
     int64_t next = a->after;
-    struct jsonw w = jsonw_to(&body), notes_w = jsonw_to(&notes);
-    jsonw_object(&w, NULL);
-    jsonw_text(&w, "history_id", feed->history_id);
-    jsonw_i64(&w, "after", a->after);
-    jsonw_array(&w, "runs");
-    if (feed_write_changes(q, a, list, n, &body, &w, &notes_w, &next, err) < 0)
+    p.w = jsonw_to(&p.body);
+    p.notes_w = jsonw_to(&p.notes);
+    p.unreadable_w = jsonw_to(&p.unreadable);
+    jsonw_object(&p.w, NULL);
+    jsonw_text(&p.w, "history_id", feed->history_id);
+    jsonw_i64(&p.w, "after", a->after);
+    jsonw_array(&p.w, "runs");
+    if (feed_write_changes(q, a, list, n, &p, &next, err) < 0)
         return -1;
-    jsonw_end(&w);
-    buf_needs(&body, &notes);
-    if (notes.len) {
-        jsonw_array(&w, "notes");
-        buf_add(&body, buf_text(&notes), notes.len);
-        jsonw_end(&w);
-    }
+    jsonw_end(&p.w);
+    feed_add_list(&p, "notes", &p.notes);
+    feed_add_list(&p, "unreadable", &p.unreadable);
     next = n ? next : feed->last; // what was deleted at the end is passed over
-    jsonw_i64(&w, "next", next);
-    jsonw_i64(&w, "last", feed->last);
-    jsonw_bool(&w, "more", next < feed->last);
-    jsonw_end(&w);
-    return reply_json(r, 200, &body, err);
+    jsonw_i64(&p.w, "next", next);
+    jsonw_i64(&p.w, "last", feed->last);
+    jsonw_bool(&p.w, "more", next < feed->last);
+    jsonw_end(&p.w);
+    return reply_json(r, 200, &p.body, err);
 }
 
 int feed_get(struct request *q, struct reply *r, struct err *err)

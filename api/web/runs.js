@@ -24,8 +24,8 @@ const columns = [
   ["When (UTC)", (run) => when(run.measured || run.created)],
   ["Benchmark", (run) => run.spec.benchmark],
   ["Sizes", (run) => cut(run.spec.size || "")],
-  ["Ranks", (run) => cut(short(run.spec.cpus || run.spec.ranks))],
-  ["Memory", (run) => cut(run.spec.targets || run.spec.numa)],
+  ["Ranks", (run) => cut(short(run.spec.cpus || run.spec.ranks || ""))],
+  ["Memory", (run) => cut(run.spec.targets || run.spec.numa || "")],
   ["Time", seconds],
   ["Label", (run) => cut(run.label || ""), (runs) => runs.some((run) => run.label)],
 ];

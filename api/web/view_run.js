@@ -21,8 +21,9 @@ const documents = (run) => make("p", { class: "links" }, DOCUMENTS.filter(([, pa
 function facts(run) {
   const { spec } = run;
   const pairs = [["State", state(run)], ["Benchmark", spec.benchmark], ["Node", run.node], ["Measured (UTC)", when(run.measured || run.created)],
-    ["Time", run.seconds === null ? "" : took(run.seconds)], ["Sizes", spec.size], ["Ranks", run.ranks && `${run.ranks} (${short(spec.cpus || spec.ranks)})`],
-    ["Memory", spec.targets || spec.numa], ["Method", run.method], ["Note", spec.note]];
+    ["Time", run.seconds === null ? "" : took(run.seconds)], ["Sizes", spec.size], ["Ranks", run.ranks && `${run.ranks} (${short(spec.cpus || spec.ranks || "")})`],
+    ["Memory", spec.targets || spec.numa], ["Method", run.method], ["Note", spec.note],
+    ["Unreadable", (run.unreadable || []).map((u) => `${u.member}: ${u.text}`).join("; ")]];
   return make("dl", { class: "facts" }, pairs.filter(([, value]) => value).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
 }
 

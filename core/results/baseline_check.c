@@ -60,7 +60,7 @@ static void consider_newest(void *ctx, const struct run *r)
 {
     struct search *s = ctx;
     CLEANUP_BUF struct buf variant = BUF_INIT;
-    if (s->id)
+    if (s->id || *r->unreadable[RUN_SPEC])
         return;
     check_parameters_of(r, &variant);
     s->no_memory |= !buf_ok(&variant);

@@ -7,6 +7,7 @@
 #include "core/results/machine_then.h"
 #include "core/results/stored_run.h"
 #include "core/store/history.h"
+#include "core/store/unreadable.h"
 
 static const double HUGE_SHARE = 0.99;
 
@@ -47,5 +48,14 @@ int found_memory_look(struct machine *m, struct store *s, struct err *err)
         t->found = (struct found_memory){0};
     if (!found || id == t->found.run)
         return 0;
-    return found_memory_read(&t->found, s, id, llc > 0 ? llc : SPEC_LLC_DEFAULT, err);
+    struct err why = {0};
+    if (found_memory_read(&t->found, s, id, llc > 0 ? llc : SPEC_LLC_DEFAULT, &why) == 0)
+        return 0;
+    if (!store_of_one_run(&why)) {
+        *err = why;
+        return -1;
+    }
+    t->found =
+        (struct found_memory){.run = id}; // a run that cannot be read keeps none from starting
+    return 0;
 }

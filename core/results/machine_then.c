@@ -8,6 +8,7 @@
 
 #include "analysis/compare/fact_changes.h"
 #include "base/cleanup.h"
+#include "core/store/unreadable.h"
 
 void machine_then_fini(struct machine_then *p)
 {
@@ -24,7 +25,9 @@ static int load_facts(struct store *s, const char *hash, struct json **kept, str
     if (store_fingerprint_json(s, hash, &text, err) < 0)
         return -1;
     *kept = json_parse(text, strlen(text), err);
-    return *kept ? facts_from_json(out, *kept, err) : -1;
+    if (*kept && facts_from_json(out, *kept, err) == 0)
+        return 0;
+    return store_unreadable(err, "the stored facts %.12s cannot be read", hash);
 }
 
 int machine_then_load(struct store *s, const struct run *r, struct machine_then *out,
@@ -59,10 +62,19 @@ int machine_then_write_changes(const struct machine_then *a, const struct machin
     return 0;
 }
 
+// Facts that cannot be read are not known: a history shows its points all the same.
 static int machine_then_read(void *ctx, const char *hash, struct facts *out, struct json **document,
                              struct err *err)
 {
-    return load_facts(ctx, hash, document, out, err);
+    struct err why = {0};
+    if (load_facts(ctx, hash, document, out, &why) == 0)
+        return 0;
+    json_free(*document);
+    *document = NULL;
+    if (store_of_one_run(&why))
+        return 0;
+    *err = why;
+    return -1;
 }
 
 int machine_then_write_setups(struct store *s, const struct setup_hashes *a,

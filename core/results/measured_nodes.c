@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "core/results/stored_run.h"
+#include "core/store/unreadable.h"
 #include "model/plan.h"
 #include "model/spec_values.h"
 
@@ -180,11 +181,6 @@ static int add_named(struct measured_nodes *n, struct store *s, const struct mac
     return 0;
 }
 
-static bool is_serious(const struct err *why)
-{
-    return why->code != ERR_CONFLICT && why->code != ERR_NOT_FOUND;
-}
-
 static int add_newest(struct measured_nodes *n, struct store *s, const struct machine *m,
                       enum benchmark_id benchmark, struct err *err)
 {
@@ -202,7 +198,8 @@ static int add_newest(struct measured_nodes *n, struct store *s, const struct ma
         struct err why = {0};
         if (store_run_get(s, ids[i], &run, err) < 0)
             return -1;
-        if (!run.imported && measured_add_run(n, s, m, ids[i], &why) < 0 && is_serious(&why)) {
+        if (!run.imported && measured_add_run(n, s, m, ids[i], &why) < 0 &&
+            !store_of_one_run(&why)) {
             *err = why;
             return -1;
         }

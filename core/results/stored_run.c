@@ -21,7 +21,7 @@ void stored_run_fini(struct stored_run *r)
 int stored_run_load(struct store *s, int64_t id, struct stored_run *out, struct err *err)
 {
     struct stored_run r CLEANUP(stored_run_fini) = {0};
-    if (store_run_get(s, id, &r.run, err) < 0 ||
+    if (store_run_get(s, id, &r.run, err) < 0 || run_check_spec(&r.run, err) < 0 ||
         store_matrices_get(s, id, &r.list, &r.n, err) < 0 ||
         store_ranks_get(s, id, &r.ranks, &r.n_ranks, err) < 0)
         return -1;
@@ -33,7 +33,7 @@ int stored_run_load(struct store *s, int64_t id, struct stored_run *out, struct 
 int stored_run_load_axes(struct store *s, int64_t id, struct stored_run *out, struct err *err)
 {
     struct stored_run r CLEANUP(stored_run_fini) = {0};
-    if (store_run_get(s, id, &r.run, err) < 0 ||
+    if (store_run_get(s, id, &r.run, err) < 0 || run_check_spec(&r.run, err) < 0 ||
         store_matrix_axes_get(s, id, &r.list, &r.n, err) < 0)
         return -1;
     r.n_ranks = (int)r.run.n_ranks;

@@ -274,7 +274,7 @@ static struct job *make_job(struct runner *r, int64_t id, struct err *err)
 {
     r->gate.admission = (struct admission){0};
     struct run run CLEANUP(run_fini) = {0};
-    if (store_run_get(r->store, id, &run, err) < 0 ||
+    if (store_run_get(r->store, id, &run, err) < 0 || run_check_spec(&run, err) < 0 ||
         runner_look_before_plan(r, &run.spec, err) < 0)
         return NULL;
     struct job *j = job_new(r->loop, err);

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "core/store/db.h"
+#include "core/store/unreadable.h"
 
 static void axis_text(const struct axis *a, struct buf *out)
 {
@@ -122,7 +123,7 @@ static int read_sketch(sqlite3_stmt *q, int column, struct sketch *s, struct err
     const void *bytes = sqlite3_column_blob(q, column);
     int n = sqlite3_column_bytes(q, column);
     if (n > SKETCH_BYTES_MAX)
-        return err_set(err, ERR_STORAGE, "", "the database is damaged (distribution of a cell)");
+        return err_set(err, ERR_CONFLICT, "", "the stored distribution of a cell cannot be read");
     s->size = (unsigned char)n;
     if (bytes)
         memcpy(s->bytes, bytes, (size_t)n);
@@ -138,7 +139,8 @@ static int get_cells(struct store *s, int64_t id, int at, struct matrix *m, stru
     while ((row = sq_step(q, err)) > 0) {
         int r = sqlite3_column_int(q, 0), c = sqlite3_column_int(q, 1);
         if (r < 0 || r >= m->row.n || c < 0 || c >= m->col.n)
-            return err_set(err, ERR_STORAGE, "", "the database is damaged (cell %d,%d)", r, c);
+            return err_set(err, ERR_CONFLICT, "", "the stored cell %d,%d is not of its matrix", r,
+                           c);
         for (int f = 0; f < CELL_FIELDS; f++)
             if (sqlite3_column_type(q, f + 2) != SQLITE_NULL)
                 matrix_at(m, r, c)->v[f] =
@@ -166,9 +168,9 @@ static int read_head(sqlite3_stmt *q, struct matrix *m, bool cells, struct err *
     if (!buf_ok(&text))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a matrix");
     CLEANUP_JSON struct json *o = json_parse(buf_text(&text), text.len, err);
-    if (!o)
-        return -1;
-    return cells ? matrix_head_from_json(m, o, err) : matrix_axes_from_json(m, o, err);
+    if (o && (cells ? matrix_head_from_json(m, o, err) : matrix_axes_from_json(m, o, err)) == 0)
+        return 0;
+    return store_unreadable(err, "the head of a stored matrix cannot be read");
 }
 
 static int count_of(sqlite3_stmt *q, int64_t id, int *n, struct err *err)
@@ -234,7 +236,7 @@ static int results_read_nodes(const char *text, struct rank_info *r, struct err 
 {
     CLEANUP_JSON struct json *list = json_parse(text, strlen(text), err);
     if (!list)
-        return -1;
+        return store_unreadable(err, "the stored nodes of a rank cannot be read");
     for (const struct json *n = json_first(list); n && r->n_nodes < RANK_NODES_MAX;
          n = json_next(n)) {
         const struct json *node = json_first(n), *pages = node ? json_next(node) : NULL;
@@ -242,7 +244,7 @@ static int results_read_nodes(const char *text, struct rank_info *r, struct err 
         if (!json_i64(node, &r->nodes[r->n_nodes].node) ||
             !json_i64(pages, &r->nodes[r->n_nodes].pages) ||
             !json_i64(kib, &r->nodes[r->n_nodes].process_kib))
-            return err_set(err, ERR_STORAGE, "", "the database is damaged (nodes of a rank)");
+            return err_set(err, ERR_CONFLICT, "", "the stored nodes of a rank cannot be read");
         r->n_nodes++;
     }
     return 0;

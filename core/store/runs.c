@@ -16,6 +16,7 @@
 #include "core/store/metrics.h"
 #include "core/store/queue.h"
 #include "core/store/transaction.h"
+#include "core/store/unreadable.h"
 #include "model/budget.h"
 #include "model/spec_request.h"
 
@@ -93,18 +94,34 @@ int store_run_insert(struct store *s, const struct spec *spec, const char *node,
     return 0;
 }
 
-static int runs_read_spec(struct spec *spec, const char *text, struct err *err)
+static int note_unreadable(struct run *r, enum run_part part, const struct err *why,
+                           struct err *err)
 {
-    CLEANUP_JSON struct json *o = json_parse(text, strlen(text), err);
-    return o ? spec_from_run(spec, o, err) : -1;
+    if (why->code == ERR_NO_MEMORY)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a run");
+    snprintf(r->unreadable[part], sizeof r->unreadable[part], "%s%s%s", why->member,
+             *why->member ? " " : "", why->text);
+    return 0;
+}
+
+// What another version wrote must not keep the other runs from being listed.
+static int runs_read_spec(struct run *r, const char *text, struct err *err)
+{
+    struct err why = {0};
+    CLEANUP_JSON struct json *o = json_parse(text, strlen(text), &why);
+    if (o && spec_from_run(&r->spec, o, &why) == 0)
+        return 0;
+    r->spec = (struct spec){0};
+    return note_unreadable(r, RUN_SPEC, &why, err);
 }
 
 static int read_phases(struct run *r, const char *text, struct err *err)
 {
-    CLEANUP_JSON struct json *o = *text ? json_parse(text, strlen(text), err) : NULL;
+    struct err why = {0};
+    CLEANUP_JSON struct json *o = *text ? json_parse(text, strlen(text), &why) : NULL;
     for (int i = 0; i < PHASES; i++)
         r->phase_ms[i] = json_get_number(o, phase_names[i], 0);
-    return o || !*text ? 0 : -1;
+    return o || !*text ? 0 : note_unreadable(r, RUN_PHASES, &why, err);
 }
 
 static int copy_text(sqlite3_stmt *q, int column, char **out, struct err *err)
@@ -113,6 +130,19 @@ static int copy_text(sqlite3_stmt *q, int column, char **out, struct err *err)
         return 0;
     *out = strdup(sq_text(q, column));
     return *out ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a run");
+}
+
+// A text that is served as it is must be JSON, or the whole answer would be none.
+static int copy_json(sqlite3_stmt *q, int column, struct run *r, enum run_part part, char **out,
+                     struct err *err)
+{
+    if (copy_text(q, column, out, err) < 0)
+        return -1;
+    if (!*out || json_is_valid(*out, strlen(*out)))
+        return 0;
+    free(*out);
+    *out = NULL;
+    return note_unreadable(r, part, &(struct err){.text = "it is not valid JSON"}, err);
 }
 
 #define COPY(field, column) snprintf(field, sizeof(field), "%s", sq_text(q, column))
@@ -137,20 +167,21 @@ static int runs_read_run(sqlite3_stmt *q, struct run *r, struct err *err)
     const char *spec = sq_text(q, 15);
     if (sq_row_whole(q, err) < 0)
         return -1;
-    if (runs_read_spec(&r->spec, spec, err) < 0)
-        return err_prefix(err, "stored spec of run %" PRId64, r->id);
-    if (copy_text(q, 16, &r->plan_json, err) < 0 || copy_text(q, 17, &r->conditions_json, err) < 0)
+    if (runs_read_spec(r, spec, err) < 0 || copy_json(q, 16, r, RUN_PLAN, &r->plan_json, err) < 0 ||
+        copy_json(q, 17, r, RUN_CONDITIONS, &r->conditions_json, err) < 0)
         return -1;
-    budget_apply_stored(r->plan_json, &r->spec);
+    if (!*r->unreadable[RUN_SPEC])
+        budget_apply_stored(r->plan_json, &r->spec);
     const char *phases = sq_text(q, 18);
     if (sq_row_whole(q, err) < 0)
         return -1;
     if (read_phases(r, phases, err) < 0)
-        return err_prefix(err, "stored phases of run %" PRId64, r->id);
+        return -1;
     r->measured_ms = sqlite3_column_int64(q, 19);
     r->imported = strcmp(sq_text(q, 20), "imported") == 0;
     COPY(r->label, 21);
     COPY(r->topology_hash, 22);
+    COPY(r->benchmark, 23);
     return sq_row_whole(q, err);
 }
 
@@ -515,9 +546,16 @@ int store_log_get(struct store *s, int64_t id, char **text, struct err *err)
 
 int store_fingerprint_json(struct store *s, const char *hash, char **json, struct err *err)
 {
-    if (sq_bind(s->queries[Q_FINGERPRINT_GET], err, "t", hash) < 0)
+    CLEANUP_MEM char *text = NULL;
+    if (sq_bind(s->queries[Q_FINGERPRINT_GET], err, "t", hash) < 0 ||
+        runs_text_of(s->queries[Q_FINGERPRINT_GET], &text, NULL, err) < 0)
         return -1;
-    return runs_text_of(s->queries[Q_FINGERPRINT_GET], json, NULL, err);
+    if (!json_is_valid(text, strlen(text))) {
+        err_set(err, ERR_INVALID, "", "they are not valid JSON");
+        return store_unreadable(err, "the stored facts %.12s cannot be read", hash);
+    }
+    *json = steal_ptr(&text);
+    return 0;
 }
 
 int store_topology_xml(struct store *s, int64_t id, char **xml, struct err *err)

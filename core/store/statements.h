@@ -87,7 +87,7 @@ enum store_query {
 #define RUN_COLUMNS                                                                                \
     "id,seq,state,node,created_ms,started_ms,finished_ms,method,n_ranks,n_cells,class_hash,"       \
     "config_hash,error,error_member,error_text,spec,plan,conditions,phases,measured_ms,source,"    \
-    "label,topology_hash"
+    "label,topology_hash,benchmark"
 
 // All of enum store_query. On failure some are prepared: statements_finalize() in any case.
 int statements_prepare(sqlite3 *db, sqlite3_stmt **queries, struct err *err);
