@@ -383,13 +383,19 @@ static int check_values(const struct matrix *m, struct err *err)
 {
     bool idle = strcmp(m->quantity, "bandwidth") == 0 && strcmp(m->col.name, "load") == 0;
     for (int r = 0; r < m->row.n; r++)
-        for (int c = 0; c < m->col.n; c++)
+        for (int c = 0; c < m->col.n; c++) {
+            struct err why = {0};
             // Of NaN both are false.
             if (matrix_at(m, r, c)->v[CELL_MEDIAN] < 0 ||
                 (matrix_at(m, r, c)->v[CELL_MEDIAN] == 0 && !(idle && m->col.values[c] == 0)))
                 return err_set(err, ERR_INVALID, "matrices",
                                "matrix %s: the median in row %d, column %d must be above 0",
                                m->name, r, c);
+            if (cell_check(matrix_at(m, r, c), &why) < 0)
+                return err_set(err, ERR_INVALID, "matrices",
+                               "matrix %s: %s in row %d, column %d %s", m->name, why.member, r, c,
+                               why.text);
+        }
     return 0;
 }
 

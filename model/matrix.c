@@ -155,13 +155,53 @@ static int read_distribution(struct cell *c, const struct json *object, struct e
     return sketch_from_text(&c->sketch, json_text(m), c->v[CELL_N], c->v[CELL_MIN], err);
 }
 
-static bool in_range(enum cell_kind kind, double v)
+static double most_of(enum cell_kind kind)
 {
     static const double most[] = {[CELL_IS_COUNT] = 1e9,
                                   [CELL_IS_VALUE] = 1e12,
                                   [CELL_IS_SHARE] = 1.0001,
                                   [CELL_IS_RATE] = 1e9};
-    return v >= 0 && v <= most[kind];
+    return most[kind];
+}
+
+static bool in_range(enum cell_kind kind, double v)
+{
+    return v >= 0 && v <= most_of(kind);
+}
+
+static int check_rising(const struct cell *c, enum cell_field below, enum cell_field above,
+                        struct err *err)
+{
+    if (!(c->v[below] > c->v[above])) // of NaN this is false
+        return 0;
+    return err_set(err, ERR_INVALID, cell_fields[below].name, "must be at most %s, %.9g; got %.9g",
+                   cell_fields[above].name, c->v[above], c->v[below]);
+}
+
+static bool is_flag(int field)
+{
+    return field == CELL_CONVERGED || field == CELL_CONFIRMED;
+}
+
+int cell_check(const struct cell *c, struct err *err)
+{
+    static const enum cell_field rising[] = {CELL_MIN, CELL_P10, CELL_MEDIAN, CELL_P90, CELL_P99};
+    for (size_t i = 0; i < COUNT_OF(rising); i++)
+        for (size_t k = i + 1; k < COUNT_OF(rising); k++)
+            if (check_rising(c, rising[i], rising[k], err) < 0)
+                return -1;
+    for (int f = 0; f < CELL_FIELDS; f++) {
+        const double v = c->v[f];
+        if (isnan(v) || cell_fields[f].kind != CELL_IS_COUNT)
+            continue;
+        if (is_flag(f) && v != 0 && v != 1)
+            return err_set(err, ERR_INVALID, cell_fields[f].name, "must be 0, 1 or null; got %.9g",
+                           v);
+        if (v != floor(v))
+            return err_set(err, ERR_INVALID, cell_fields[f].name,
+                           "must be a whole number; got %.9g", v);
+    }
+    return check_rising(c, CELL_LO, CELL_HI, err);
 }
 
 int cell_read_members(struct cell *c, const struct json *object, struct err *err)
@@ -173,7 +213,9 @@ int cell_read_members(struct cell *c, const struct json *object, struct err *err
         if (!m || json_is_null(m))
             continue;
         if (!json_number(m, &got.v[f]) || !in_range(cell_fields[f].kind, got.v[f]))
-            return err_set(err, ERR_INVALID, cell_fields[f].name, "is not a number in its range");
+            return err_set(err, ERR_INVALID, cell_fields[f].name,
+                           "must be a number from 0 to %.9g, or null",
+                           most_of(cell_fields[f].kind));
     }
     if (!isfinite(got.v[CELL_MEDIAN]))
         return err_set(err, ERR_INVALID, "median", "is missing");

@@ -108,6 +108,9 @@ void cell_write_csv(const struct cell *c, struct buf *out); // ",7,11.530,…": 
 void cell_write_members(const struct cell *c, struct jsonw *w);      // into an open object
 void cell_write_distribution(const struct cell *c, struct jsonw *w); // a member, if it has one
 int cell_read_members(struct cell *c, const struct json *object, struct err *err); // checks ranges
+// Whether its values can be those of one cell: quantiles rise, lo is at most hi, counts are whole,
+// converged and confirmed are 0 or 1. ERR_INVALID names the member.
+int cell_check(const struct cell *c, struct err *err);
 
 // {"name","quantity","unit","rows":{"name","unit","values"},"cols":{…},"cells":[[{cell}…]…]}
 // Cells have their distributions too if `whole`.

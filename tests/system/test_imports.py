@@ -509,6 +509,15 @@ def exported(daemon):
     (["ranks"], 7, "ranks", "must be an array"),
     (["ranks", 0], 7, "rank", "ranks[0]: "),
     (["matrices", 0, "cells", 0, 0, "median"], 0, "matrices", "must be above 0"),
+    (["matrices", 0, "cells", 0, 0, "lo"], 1e9, "matrices", "lo in row 0, column 0 must be at most hi, "),
+    (["matrices", 0, "cells", 0, 0, "hi"], 0, "matrices", "lo in row 0, column 0 must be at most hi, 0; got "),
+    (["matrices", 0, "cells", 0, 0, "p10"], 1e9, "matrices", "p10 in row 0, column 0 must be at most median, "),
+    (["matrices", 0, "cells", 0, 0, "p90"], 1e9, "matrices", "p90 in row 0, column 0 must be at most p99, "),
+    (["matrices", 0, "cells", 0, 0, "median"], 1e9, "matrices", "median in row 0, column 0 must be at most p90, "),
+    (["matrices", 0, "cells", 0, 0, "converged"], 2, "matrices", "converged in row 0, column 0 must be 0, 1 or null; got 2"),
+    (["matrices", 0, "cells", 0, 0, "confirmed"], 0.5, "matrices", "confirmed in row 0, column 0 must be 0, 1 or null"),
+    (["matrices", 0, "cells", 0, 0, "disturbed"], 2.5, "matrices", "disturbed in row 0, column 0 must be a whole number; got 2.5"),
+    (["matrices", 0, "cells", 0, 0, "overlap"], 2, "overlap", "must be a number from 0 to 1.0001, or null"),
 ])
 def test_changed_export_is_refused(daemon, exported, path, value, member, says):
     before = count(daemon)
