@@ -393,6 +393,46 @@ static void add_labels_of_node(struct cli *c, struct labels *l, struct buf *comm
     summary_page_fini(&page);
 }
 
+static void add_whole(struct grid *g, const struct json *object, const char *member)
+{
+    int64_t n = 0;
+    if (json_i64(json_get(object, member), &n))
+        grid_cell(g, "%" PRId64, n);
+    else
+        grid_cell(g, "%s", "");
+}
+
+// One row, whatever the run was checked against. JSON has the details.
+static void check_print_csv(const struct cli *c, const struct json *verdict)
+{
+    static const struct column columns[] = {{"state"},
+                                            {"code", .number = true},
+                                            {"benchmark"},
+                                            {"run", .number = true},
+                                            {"measured"},
+                                            {"age_s", .number = true},
+                                            {"baseline"},
+                                            {"reference"},
+                                            {"percent", .number = true},
+                                            {"worst_percent", .number = true},
+                                            {"text"}};
+    static const char *const groups[] = {"overall", "worst"};
+    struct grid g CLEANUP(grid_fini);
+    grid_init(&g, columns, COUNT_OF(columns));
+    grid_cell(&g, "%s", json_get_text(verdict, "state", ""));
+    add_whole(&g, verdict, "code");
+    grid_cell(&g, "%s", json_get_text(verdict, "benchmark", ""));
+    add_whole(&g, verdict, "run");
+    grid_cell(&g, "%s", json_get_text(verdict, "measured", ""));
+    add_whole(&g, verdict, "age_s");
+    grid_cell(&g, "%s", json_get_text(verdict, "baseline", ""));
+    grid_cell(&g, "%s", json_get_text(verdict, "reference", ""));
+    for (size_t i = 0; i < COUNT_OF(groups); i++)
+        grid_number(&g, json_get_number(json_get(verdict, groups[i]), "percent", NAN));
+    grid_cell(&g, "%s", json_get_text(verdict, "text", ""));
+    grid_print(&g, c);
+}
+
 // Labels are there without a verdict too: it is unknown then, and the comment has the reason.
 static int check_print_labels(struct cli *c, const struct json *verdict, const struct err *why)
 {
@@ -432,6 +472,8 @@ int cmd_check(struct cli *c, const struct invocation *i, struct err *err)
     if (c->output == OUTPUT_TABLE) {
         buf_plain(&line, json_get_text(verdict, "line", ""));
         puts(buf_text(&line));
+    } else if (c->output == OUTPUT_CSV) {
+        check_print_csv(c, verdict);
     } else {
         print_json(verdict);
     }

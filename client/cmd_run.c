@@ -307,6 +307,8 @@ int cmd_run(struct cli *c, const struct invocation *i, struct err *err)
         err->code = ERR_USAGE;
         return -1;
     }
+    if (f->dry_run && c->output == OUTPUT_CSV)
+        return err_set(err, ERR_USAGE, "", "a plan is text or JSON (-o json), and has no rows");
     if (post(c, i, true, &dry, err) < 0)
         return -1;
     if (f->dry_run)

@@ -2,6 +2,7 @@
 """What each command of numaprobe says and leaves alone."""
 import csv
 import grp
+import io
 import json
 import os
 import pathlib
@@ -150,6 +151,25 @@ def test_check_names_runs_as_other_commands_do(url, daemon, needs_fake_bench):
     assert run("check", "named", "--run=first", url=url).stdout == (
         'NUMAPROBE UNKNOWN - --run: "first" is not a run: use its number, last, or last@NODE\n')
     assert run("baseline", "delete", "named", url=url).returncode == 0
+
+
+def test_check_prints_a_row_of_csv(url, daemon, needs_fake_bench):
+    last = daemon.run(size="1", cpus="0")["id"]
+    assert run("baseline", "set", "rows", last, url=url).returncode == 0
+    done = run("check", "rows", "-o", "csv", url=url)
+    row, = csv.DictReader(io.StringIO(done.stdout))
+    document = json.loads(run("check", "rows", "-o", "json", url=url).stdout)
+    assert done.returncode == document["code"] == int(row["code"]) and row["state"] == document["state"]
+    assert row["run"] == str(last) and row["baseline"] == "rows" and row["reference"] == ""
+    assert float(row["percent"]) == document["overall"]["percent"]
+    assert float(row["worst_percent"]) == document["worst"]["percent"]
+    assert row["measured"] == document["measured"] and "against baseline rows" in row["text"]
+    assert run("baseline", "delete", "rows", url=url).returncode == 0
+
+
+def test_a_plan_has_no_rows(url, needs_fake_bench):
+    done = run("run", "latency", "--dry-run", "-o", "csv", url=url)
+    assert done.returncode == 2 and not done.stdout and "a plan is text or JSON (-o json)" in done.stderr, done
 
 
 def test_a_run_that_printed_nothing_says_so(url, daemon, needs_fake_bench):

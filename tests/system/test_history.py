@@ -2,7 +2,9 @@
 """Metrics over runs, baselines and the verdict against them, for Nagios and for Prometheus."""
 import collections
 import contextlib
+import csv
 import html.parser
+import io
 import json
 import os
 import re
@@ -792,6 +794,9 @@ def test_check_against_a_reference(own, bench, tmp_path):
     assert cli(own, "check", flag, f"--run={first}").returncode == 0
     answer = json.loads(cli(own, "check", flag, "-o", "json").stdout)
     assert (answer["code"], answer["run"], answer["state"]) == (2, slow, "CRITICAL") and answer["worst"]["nodes"] == 40
+    row, = csv.DictReader(io.StringIO(cli(own, "check", flag, "-o", "csv").stdout))
+    assert (row["code"], row["run"], row["state"], row["baseline"]) == ("2", str(slow), "CRITICAL", "")
+    assert row["reference"] == str(path) and float(row["worst_percent"]) == answer["worst"]["percent"], row
     assert answer["metrics_worse"] > 0 and answer["line"].startswith("NUMAPROBE CRITICAL - ")
 
 
