@@ -77,13 +77,12 @@ static void print_answer(const struct json *answer, bool available)
         puts("A run would start now.");
 }
 
-static void print_notes(const struct json *notes)
+static void print_notes(const struct cli *c, const struct json *notes)
 {
     for (const struct json *n = json_first(notes); n; n = json_next(n)) {
         CLEANUP_BUF struct buf line = BUF_INIT;
-        const char *text = json_text(n);
-        buf_plain(&line, text ? text : "");
-        printf("Note: %s.\n", buf_text(&line));
+        buf_fmt(&line, "Note: %s.", json_text(n) ? json_text(n) : "");
+        print_line_to(c, stdout, buf_text(&line));
     }
 }
 
@@ -115,7 +114,7 @@ int cmd_availability(struct cli *c, const struct invocation *i, struct err *err)
     if (c->output == OUTPUT_TABLE)
         print_answer(answer, available);
     if (c->output == OUTPUT_TABLE)
-        print_notes(json_get(answer, "notes"));
+        print_notes(c, json_get(answer, "notes"));
     if (c->output == OUTPUT_TABLE && g.n_rows)
         putchar('\n');
     if (c->output != OUTPUT_TABLE || g.n_rows)

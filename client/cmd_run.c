@@ -122,45 +122,42 @@ static int post(const struct cli *c, const struct invocation *i, bool dry, struc
     return *out ? 0 : err_prefix(err, "the response of the server");
 }
 
-static void print_numbers(FILE *to, const struct json *list)
+static void print_numbers(struct buf *to, const struct json *list)
 {
     for (const struct json *n = json_first(list); n; n = json_next(n)) {
         int64_t number = -1;
         json_i64(n, &number);
-        fprintf(to, "%s %lld", n == json_first(list) ? "" : ",", (long long)number);
+        buf_fmt(to, "%s %lld", n == json_first(list) ? "" : ",", (long long)number);
     }
 }
 
 // "CPU 1 -> node 0" for a few ranks, a count for many; a node only where the plan gives the rank
 // one.
-static void print_ranks(FILE *to, const struct json *ranks, bool nodes)
+static void print_ranks(struct buf *to, const struct json *ranks, bool nodes)
 {
     int shown = 0, n = json_count(ranks);
     for (const struct json *r = json_first(ranks); r && shown < 8; r = json_next(r), shown++) {
         long long node = json_get_i64(r, "mem_node", -1);
-        fprintf(to, "%s CPU %lld", shown ? "," : "", (long long)json_get_i64(r, "cpu", -1));
+        buf_fmt(to, "%s CPU %lld", shown ? "," : "", (long long)json_get_i64(r, "cpu", -1));
         if (nodes && node >= 0)
-            fprintf(to, " -> node %lld", node);
+            buf_fmt(to, " -> node %lld", node);
     }
     if (n > shown)
-        fprintf(to, " and %d more", n - shown);
+        buf_fmt(to, " and %d more", n - shown);
 }
 
-static void print_interleaved(FILE *to, const struct json *list)
+static void print_interleaved(struct buf *to, const struct json *list)
 {
-    for (const struct json *k = json_first(list); k; k = json_next(k)) {
-        CLEANUP_BUF struct buf name = BUF_INIT;
-        buf_plain(&name, json_text(k) ? json_text(k) : "");
-        fprintf(to, "; memory: %s", buf_text(&name));
-    }
+    for (const struct json *k = json_first(list); k; k = json_next(k))
+        buf_fmt(to, "; memory: %s", json_text(k) ? json_text(k) : "");
 }
 
-static void print_time(FILE *to, const struct json *plan)
+static void print_time(const struct cli *c, FILE *to, const struct json *plan)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
     print_estimate(&text, plan);
     if (json_get_number(plan, "estimate_s", 0) > 0)
-        fprintf(to, "%s\n", buf_text(&text));
+        print_line_to(c, to, buf_text(&text));
     for (const struct json *k = json_first(json_get(plan, "shortened")); k; k = json_next(k)) {
         const char *name = json_get_text(k, "name", "");
         long long from = json_get_i64(k, "from", 0), less = json_get_i64(k, "to", 0);
@@ -169,37 +166,35 @@ static void print_time(FILE *to, const struct json *plan)
             budget_pairs_text(less, from, 0, &line);
         else
             buf_fmt(&line, "to fit the budget: %s %lld -> %lld", name, from, less);
-        fprintf(to, "%s\n", buf_text(&line));
+        print_line_to(c, to, buf_text(&line));
     }
 }
 
-static void print_plan(FILE *to, const struct json *plan)
+static void print_plan(const struct cli *c, FILE *to, const struct json *plan)
 {
     const struct json *ranks = json_get(plan, "ranks"), *targets = json_get(plan, "targets");
     bool has_targets = json_get_number(plan, "bytes_per_target", 0) > 0;
     const char *load = json_get_text(plan, "load_cpus", "");
+    CLEANUP_BUF struct buf head = BUF_INIT;
     char bytes[32];
     double most = json_get_number(plan, has_targets ? "bytes_per_target" : "bytes_per_rank", 0);
     str_rough_size(most, bytes, sizeof bytes);
-    fprintf(to, "%d rank%s", json_count(ranks), str_plural(json_count(ranks)));
+    buf_fmt(&head, "%d rank%s", json_count(ranks), str_plural(json_count(ranks)));
     if (most > 0)
-        fprintf(to, ", up to %s %s", bytes, has_targets ? "on each target" : "each");
-    fputc(':', to);
-    print_ranks(to, ranks, !has_targets);
-    fputs(json_count(targets) ? "; targets: node" : "", to);
-    print_numbers(to, targets);
-    print_interleaved(to, json_get(plan, "interleaved"));
-    if (*load) {
-        CLEANUP_BUF struct buf cpus = BUF_INIT;
-        buf_plain(&cpus, load);
-        fprintf(to, "; load on CPU %s", buf_text(&cpus));
-    }
-    fputc('\n', to);
-    print_time(to, plan);
+        buf_fmt(&head, ", up to %s %s", bytes, has_targets ? "on each target" : "each");
+    buf_char(&head, ':');
+    print_ranks(&head, ranks, !has_targets);
+    buf_str(&head, json_count(targets) ? "; targets: node" : "");
+    print_numbers(&head, targets);
+    print_interleaved(&head, json_get(plan, "interleaved"));
+    if (*load)
+        buf_fmt(&head, "; load on CPU %s", load);
+    print_line_to(c, to, buf_text(&head));
+    print_time(c, to, plan);
     for (const struct json *k = json_first(json_get(plan, "notes")); k; k = json_next(k)) {
         CLEANUP_BUF struct buf line = BUF_INIT;
-        buf_plain(&line, json_text(k) ? json_text(k) : "");
-        fprintf(to, "note: %s\n", buf_text(&line));
+        buf_fmt(&line, "note: %s", json_text(k) ? json_text(k) : "");
+        print_line_to(c, to, buf_text(&line));
     }
 }
 
@@ -231,7 +226,7 @@ static int show_dry(const struct cli *c, const struct spec *s, const struct json
     } else {
         CLEANUP_BUF struct buf command = BUF_INIT;
         buf_plain(&command, json_get_text(dry, "command", ""));
-        print_plan(stdout, json_get(dry, "plan"));
+        print_plan(c, stdout, json_get(dry, "plan"));
         printf("%s\n", buf_text(&command));
     }
     return dry_blocked(s, json_get(dry, "admission"), err);
@@ -313,7 +308,7 @@ int cmd_run(struct cli *c, const struct invocation *i, struct err *err)
         return -1;
     if (f->dry_run)
         return show_dry(c, s, dry, err);
-    print_plan(stderr, json_get(dry, "plan"));
+    print_plan(c, stderr, json_get(dry, "plan"));
     if (run_start(c, i, &queued, err) < 0)
         return -1;
     int64_t id = json_get_i64(queued, "id", 0);

@@ -410,31 +410,34 @@ static int word_bytes(const char *text, int room)
 }
 
 // Words of `text`, lines after the first `indent` to the right.
-static void print_words(const struct cli *c, const char *text, int column, int indent)
+static void write_words(FILE *to, int columns, const char *text, int column, int indent)
 {
     bool blank = false; // stands before the next word
-    const int columns = print_width(c);
-    CLEANUP_BUF struct buf shown = BUF_INIT;
-    text = print_shown(c, text, &shown);
     while (*text) {
         CLEANUP_BUF struct buf word = BUF_INIT;
         int bytes = word_bytes(text, columns - indent);
         buf_add(&word, text, (size_t)bytes);
         int n = utf8_columns(buf_text(&word));
         if (column > indent && columns && column + blank + n > columns) {
-            printf("\n%*s", indent, "");
+            fprintf(to, "\n%*s", indent, "");
             column = indent;
         } else if (blank) {
-            putchar(' ');
+            fputc(' ', to);
             column++;
         }
-        fputs(buf_text(&word), stdout);
+        fputs(buf_text(&word), to);
         column += n;
         text += bytes;
         blank = *text == ' ';
         text += strspn(text, " ");
     }
-    putchar('\n');
+    fputc('\n', to);
+}
+
+static void print_words(const struct cli *c, const char *text, int column, int indent)
+{
+    CLEANUP_BUF struct buf shown = BUF_INIT;
+    write_words(stdout, print_width(c), print_shown(c, text, &shown), column, indent);
 }
 
 void print_labelled(const struct cli *c, const char *label, const char *text)
@@ -453,6 +456,18 @@ void print_paragraph(const struct cli *c, const char *text, int indent)
     CLEANUP_BUF struct buf safe = BUF_INIT;
     buf_plain(&safe, text);
     print_words(c, buf_text(&safe), 0, indent);
+}
+
+void print_line_to(const struct cli *c, FILE *to, const char *text)
+{
+    enum { INDENT = 2 };
+    CLEANUP_BUF struct buf safe = BUF_INIT;
+    buf_plain(&safe, text);
+    if (to == stdout)
+        print_words(c, buf_text(&safe), 0, INDENT);
+    else
+        write_words(to, c->err_terminal ? config_columns_of(STDERR_FILENO) : 0, buf_text(&safe), 0,
+                    INDENT);
 }
 
 void print_item(const struct cli *c, const char *line)

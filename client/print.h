@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Output: rows of cells, written by one of four writers. Texts from a server are made safe here.
 #pragma once
+#include <stdio.h>
+
 #include "client/config.h"
 
 struct column {
@@ -55,6 +57,8 @@ void print_folded(const struct cli *c, const char *text, const char *first, cons
 // A paragraph, wrapped likewise; lines after the first are indented by `indent`.
 void print_paragraph(const struct cli *c, const char *text, int indent);
 
+// A line to stdout or stderr; on a terminal in lines of its width, those after the first indented.
+void print_line_to(const struct cli *c, FILE *to, const char *text);
 // A line of a list ("  - text") or a paragraph, wrapped where the terminal ends.
 void print_item(const struct cli *c, const char *line);
 

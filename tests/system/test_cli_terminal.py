@@ -254,6 +254,19 @@ def test_findings_and_captions_are_wrapped_between_words(stored, terminal):  # n
     assert shown[shown.index("\nstored: ") :].split()[-5:] == ["no", "run", "is", "ever", "deleted"], shown
 
 
+@pytest.mark.parametrize("words", [["run", "latency", "--dry-run"], ["run", "latency", "--detach"]])
+def test_the_notes_of_a_plan_are_wrapped_between_words(stored, terminal, words):  # noqa: F811
+    """Also on stderr, where they stand before a run."""
+    words = [*words, "--cpus=0", "--size=1M", "--method=classic", "--quick"]  # a note of 59 columns on any machine
+    piped = run(*words, url=address(stored)["NUMAPROBE_URL"])
+    notes = [line for line in (piped.stdout + piped.stderr).splitlines() if re.match("note: ", line, re.I)]
+    assert any(len(line) > 40 for line in notes), piped
+    shown, _ = terminal(columns=40, rows=200, env={**address(stored), "PAGER": ""}).ran(*words)
+    found = re.findall(r"^note: .*\n(?:  .*\n)*", shown, re.M | re.I)
+    assert [note.split() for note in found] == [note.split() for note in notes], shown
+    assert all(len(line.rstrip()) <= 40 for note in found for line in note.splitlines()), shown
+
+
 def test_the_caption_of_a_plot_is_wrapped(stored, terminal):  # noqa: F811
     shown, status = terminal(columns=60, rows=200, env={**address(stored), "PAGER": ""}).ran("plot", "1")
     words = run("plot", "1", "--text", url=address(stored)["NUMAPROBE_URL"]).stdout
