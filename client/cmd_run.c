@@ -13,6 +13,7 @@
 #include "client/follow.h"
 #include "client/http.h"
 #include "client/interrupts.h"
+#include "client/other_version.h"
 #include "client/print.h"
 #include "client/problem.h"
 #include "client/result.h"
@@ -87,7 +88,8 @@ static void hint_to_wait(const struct spec *s, const struct json *blockers)
             "numaprobed.conf the run starts and the condition is recorded");
 }
 
-static int run_refused(const struct spec *s, const struct http_reply *r, struct err *err)
+static int run_refused(const struct cli *c, const struct spec *s, const struct http_reply *r,
+                       struct err *err)
 {
     CLEANUP_JSON struct json *problem = json_parse(buf_text(&r->body), r->body.len, NULL);
     const struct json *blockers = json_get(problem, "blockers");
@@ -95,9 +97,8 @@ static int run_refused(const struct spec *s, const struct http_reply *r, struct 
     if (strcmp(json_get_text(problem, "type", ""), "/problems/busy") == 0)
         hint_to_wait(s, blockers);
     http_problem(r, err);
-    if (strstr(err->text, "(GET /v1/benchmarks")) // we know it: spec_check_request() is behind us
-        problem_hint("numaprobed is of another version than this numaprobe: leave out what it does "
-                     "not know, or update it");
+    if (r->status == 422) // our own spec_check_request() is behind us
+        other_version_hint(c, s, json_get_text(problem, "member", ""));
     if (n > 1)
         return err_set(err, err->code, "", "%d conditions block the run", n);
     return n ? err_prefix(err, "the run is blocked") : -1;
@@ -117,7 +118,7 @@ static int post(const struct cli *c, const struct invocation *i, bool dry, struc
                   *f->key && !dry ? header : NULL, &r, err) < 0)
         return -1;
     if (r.status != 200 && r.status != 202)
-        return run_refused(i->spec, &r, err);
+        return run_refused(c, i->spec, &r, err);
     *out = json_parse(buf_text(&r.body), r.body.len, err);
     return *out ? 0 : err_prefix(err, "the response of the server");
 }

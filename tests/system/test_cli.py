@@ -394,8 +394,10 @@ def liar():
         def do_GET(self):
             server = self.server
             server.received = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            body = server.body if isinstance(server.body, bytes) else server.body.encode()
-            self.send_response(server.status)
+            status, body = server.paths.get(self.path, (server.status, server.body))
+            body = body if isinstance(body, bytes) else body.encode()
+            server.all_received.append((self.path, server.received))
+            self.send_response(status)
             for name, value in server.headers_to_send.items():
                 self.send_header(name, value)
             self.end_headers()
@@ -413,6 +415,7 @@ def liar():
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    server.paths, server.all_received = {}, []  # paths with an answer of their own
     server.status, server.body, server.headers_to_send, server.endless = 200, b"", {}, False
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     server.url = f"http://127.0.0.1:{server.server_address[1]}"
@@ -445,12 +448,47 @@ def test_no_lie_crashes_or_reaches_the_terminal(liar, lie, args):
     ([], {}), (["--quick"], {"quick": True}), (["--quick", "--visits=8"], {"quick": True, "visits": 8}), (["--precision=1"], {"precision": 1})])
 def test_a_daemon_of_another_version_gets_only_what_was_set(liar, options, sent):
     """It need not know the rest, and may have other defaults."""
-    liar.status, liar.headers_to_send = 422, {"Content-Type": "application/problem+json"}
-    liar.body = json.dumps({"type": "/problems/invalid", "status": 422, "member": "visits", "detail":
-                            'is not a parameter of benchmark "latency" (GET /v1/benchmarks lists them)'})
+    refuse_visits(liar, "of which we know nothing")
+    liar.paths = {"/v1/benchmarks": known_parameters("size", "precision"), "/healthz": (200, '{"status":"ok"}')}
     done = run("run", "latency", *options, url=liar.url)
-    assert json.loads(liar.received) == {"benchmark": "latency", **sent}
-    assert done.returncode == 2 and "--visits: is not a parameter" in done.stderr and "another version" in done.stderr, done.stderr
+    (path, body), *others = liar.all_received
+    assert path == "/v1/runs?dry_run=true" and json.loads(body) == {"benchmark": "latency", **sent}
+    assert [other for other, _ in others] == ["/v1/benchmarks", "/healthz"]
+    assert done.returncode == 2 and "--visits: of which we know nothing" in done.stderr and "another version" in done.stderr, done
+
+
+def refuse_visits(liar, text):
+    liar.status, liar.headers_to_send = 422, {"Content-Type": "application/json"}
+    liar.body = json.dumps({"type": "/problems/invalid", "status": 422, "member": "visits", "detail": text})
+
+
+def known_parameters(*names, benchmark="latency", **more):
+    params = [{"name": name, **more} for name in names]
+    return 200, json.dumps({"benchmarks": [{"name": benchmark, "params": params}], "common": []})
+
+
+OTHER = (200, '{"status":"ok","version":"0.0.9"}')
+OURS = run("version").stdout.split()[1]
+SAME = (200, json.dumps({"status": "ok", "version": OURS}))
+NONE = (404, '{"type":"/problems/not-found","status":404}')
+
+
+@pytest.mark.parametrize("benchmarks, alive, hint", [
+    (known_parameters("size"), OTHER, f"numaprobed is version 0.0.9, this numaprobe {OURS}: leave out"),
+    (known_parameters("size"), SAME, "numaprobed is of another version than this numaprobe: leave out"),
+    (known_parameters("size"), NONE, "numaprobed is of another version than this numaprobe: leave out"),
+    (known_parameters("visits", benchmark="bandwidth"), SAME, "numaprobed is of another version"),
+    (known_parameters("visits", choices=["7"]), SAME, "numaprobed is of another version"),
+    (known_parameters("visits", choices=["9"]), SAME, None),
+    (known_parameters("visits"), OTHER, None),  # it knows the parameter, and has another reason
+    (NONE, OTHER, "numaprobed is version 0.0.9"),
+    (NONE, SAME, None), (NONE, NONE, None)])
+def test_a_daemon_of_another_version_is_known_by_what_it_has(liar, benchmarks, alive, hint):
+    refuse_visits(liar, "(GET /v1/benchmarks lists them)")
+    liar.paths = {"/v1/benchmarks": benchmarks, "/healthz": alive}
+    done = run("run", "latency", "--visits=9", url=liar.url)
+    assert done.returncode == 2 and "--visits: " in done.stderr, done
+    assert hint in done.stderr if hint else "numaprobed is" not in done.stderr, done.stderr
 
 
 def test_redirects_are_not_followed(liar):
