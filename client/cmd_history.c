@@ -86,7 +86,7 @@ static void print_series(const struct cli *c, const struct json *answer, bool na
         int64_t count = json_get_i64(s, "count", -1);
         grid_cell(&g, "%s", json_get_text(s, "metric", "?"));
         grid_cell(&g, "%s", json_get_text(s, "node", "?"));
-        grid_cell(&g, "%.6g", json_get_number(s, "last_value", NAN));
+        grid_number(&g, json_get_number(s, "last_value", NAN));
         grid_cell(&g, "%s", json_get_text(s, "unit", ""));
         if (count >= 0)
             grid_cell(&g, "%lld", (long long)count);
@@ -108,7 +108,8 @@ static void print_series(const struct cli *c, const struct json *answer, bool na
 
 // --- One metric --------------------------------------------------------------------------------
 
-static void add_point(struct grid *g, const struct json *p)
+// unit NULL: a table has it in its heading.
+static void add_point(struct grid *g, const struct json *p, const char *unit)
 {
     static const char *const numbers[] = {"value", "lo", "hi"};
     grid_cell(g, "%lld", (long long)json_get_i64(p, "run", 0));
@@ -121,6 +122,8 @@ static void add_point(struct grid *g, const struct json *p)
         else
             grid_cell(g, "%s", "");
     }
+    if (unit)
+        grid_cell(g, "%s", unit);
 }
 
 static void print_points(const struct cli *c, const struct json *answer, int64_t limit)
@@ -128,15 +131,17 @@ static void print_points(const struct cli *c, const struct json *answer, int64_t
     static const struct column columns[] = {
         {"run", "run", true},     {"measured", "measured", false},
         {"value", "value", true}, {"lo", "from", true},
-        {"hi", "to", true},
+        {"hi", "to", true},       {"unit", "", false},
     };
+    const bool table = c->output == OUTPUT_TABLE;
+    const char *unit = table ? NULL : json_get_text(answer, "unit", "");
     CLEANUP_GRID struct grid g;
     const struct json *points = json_get(answer, "points");
-    int64_t skip = c->output == OUTPUT_TABLE ? json_count(points) - limit : 0;
-    grid_init(&g, columns, COUNT_OF(columns));
+    int64_t skip = table ? json_count(points) - limit : 0;
+    grid_init(&g, columns, (int)COUNT_OF(columns) - table);
     for (const struct json *p = json_first(points); p; p = json_next(p), skip--)
         if (skip <= 0)
-            add_point(&g, p);
+            add_point(&g, p, unit);
     grid_print(&g, c);
 }
 

@@ -104,8 +104,8 @@ const struct command commands[] = {
      .summary = "compare two runs: which is slower, where, and what changed",
      .about = "The first line is the verdict. It names the parts that differ: a rank, a size, the "
               "memory of a node, or a block of these. The last lines name the facts of the machine "
-              "that differ. The exit status is 0 for same or faster, 7 for slower and 8 for "
-              "inconclusive.",
+              "that differ. -o csv has a row for each part, with the unit. The exit status is 0 "
+              "for same or faster, 7 for slower and 8 for inconclusive.",
      .examples = "numaprobe compare 17 last\n"
                  "numaprobe compare 17 18 --all",
      .options = &compare_options,
@@ -157,7 +157,7 @@ const struct command commands[] = {
          "is a default baseline, it ends with the verdict of check on the newest run. After an "
          "import the metrics of some runs are not computed yet. The command waits up to 15 "
          "seconds for them. If some are still missing it says how many, and makes no "
-         "statement about changes.",
+         "statement about changes. -o csv has a row for each run, with the unit.",
      .examples = "numaprobe history\n"
                  "numaprobe history latency.local.dram.median_ns --since=4w",
      .options = &history_options,

@@ -19,7 +19,7 @@ static const struct json *named(const struct json *list, const char *name)
     return NULL;
 }
 
-static bool has_choice(const struct json *choices, const char *value)
+static bool lists_choice(const struct json *choices, const char *value)
 {
     for (const struct json *v = json_first(choices); v; v = json_next(v))
         if (json_text(v) && strcmp(json_text(v), value) == 0)
@@ -41,7 +41,7 @@ static bool takes(const struct json *told, const struct spec *s, const char *mem
     if (!json_get(param, "choices"))
         return true;
     param_get_text(p, s, value, sizeof value);
-    return has_choice(json_get(param, "choices"), value);
+    return lists_choice(json_get(param, "choices"), value);
 }
 
 void other_version_hint(const struct cli *c, const struct spec *s, const char *member)

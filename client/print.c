@@ -410,7 +410,7 @@ static int word_bytes(const char *text, int room)
 }
 
 // Words of `text`, lines after the first `indent` to the right.
-static void write_words(FILE *to, int columns, const char *text, int column, int indent)
+static void print_words_to(FILE *to, int columns, const char *text, int column, int indent)
 {
     bool blank = false; // stands before the next word
     while (*text) {
@@ -437,7 +437,7 @@ static void write_words(FILE *to, int columns, const char *text, int column, int
 static void print_words(const struct cli *c, const char *text, int column, int indent)
 {
     CLEANUP_BUF struct buf shown = BUF_INIT;
-    write_words(stdout, print_width(c), print_shown(c, text, &shown), column, indent);
+    print_words_to(stdout, print_width(c), print_shown(c, text, &shown), column, indent);
 }
 
 void print_labelled(const struct cli *c, const char *label, const char *text)
@@ -466,8 +466,8 @@ void print_line_to(const struct cli *c, FILE *to, const char *text)
     if (to == stdout)
         print_words(c, buf_text(&safe), 0, INDENT);
     else
-        write_words(to, c->err_terminal ? config_columns_of(STDERR_FILENO) : 0, buf_text(&safe), 0,
-                    INDENT);
+        print_words_to(to, c->err_terminal ? config_columns_of(STDERR_FILENO) : 0, buf_text(&safe),
+                       0, INDENT);
 }
 
 void print_item(const struct cli *c, const char *line)

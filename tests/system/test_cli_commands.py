@@ -115,6 +115,7 @@ def test_programs_get_the_digits_that_people_do_not_see(url, daemon, needs_fake_
     exact = json.loads(run("compare", one, other, "-o", "json", url=url).stdout)["matrices"][0]["base_value"]
     row = next(csv.DictReader(run("compare", one, other, "-o", "csv", url=url).stdout.splitlines()))
     assert float(row["base_value"]) == pytest.approx(exact, rel=1e-5), (row, exact)
+    assert list(row)[-1] == "unit" and row["unit"] == "ns", row  # a table has it in its heading
 
 
 def test_a_metric_of_another_node_is_no_unknown_one(url, daemon, needs_fake_bench):

@@ -115,7 +115,7 @@ def test_a_change_is_found_with_what_changed(own, bench):
     assert "no recorded fact of the machine changed" in text
     assert "'numaprobe check' judges the newest run" in text
     rows = cli(own, "history", DRAM, "-o", "csv").stdout.splitlines()
-    assert len(rows) == 15 and rows[1].endswith(",100.000,99.875,100.125")
+    assert len(rows) == 15 and rows[0] == "run,measured,value,lo,hi,unit" and rows[1].endswith(",100.000,99.875,100.125,ns")
 
 
 SVG = "{http://www.w3.org/2000/svg}"
