@@ -357,6 +357,11 @@ int pg_reopen(struct pg *c, struct err *err)
     return pg_alive(c) ? 0 : pg_fail(c, NULL, err);
 }
 
+void pg_give_up(struct pg *c)
+{
+    c->lost = true;
+}
+
 static int pg_check(struct pg *c, const PGresult *r, ExecStatusType wanted, struct err *err)
 {
     ExecStatusType got = PQresultStatus(r);

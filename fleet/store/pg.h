@@ -16,6 +16,7 @@ struct pg *pg_open(const char *uri, struct err *err);
 void pg_close(struct pg *c); // NULL is fine
 bool pg_alive(const struct pg *c);
 int pg_reopen(struct pg *c, struct err *err); // as pg_open, with another connection
+void pg_give_up(struct pg *c);                // it is not alive any more
 
 int pg_exec(struct pg *c, const char *sql, struct err *err); // any number of statements
 // As the engine's query. *rows (may be NULL): how many rows the statement changed or gave.

@@ -166,9 +166,14 @@ static void *pgx_open(const char *where, enum fleet_store_use use, struct err *e
 
 // ---- Transactions
 
+// A connection without the lock, or to tables that are not ours, must not look usable to the next
+// transaction.
 static int pgx_reconnect(struct pgx *p, struct err *err)
 {
-    return pg_reopen(p->c, err) < 0 ? -1 : pgx_session(p, err);
+    if (pg_reopen(p->c, err) == 0 && pgx_session(p, err) == 0)
+        return 0;
+    pg_give_up(p->c);
+    return -1;
 }
 
 // That the server is gone is only seen by sending: BEGIN may be sent again.

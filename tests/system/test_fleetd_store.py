@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import subprocess
 import urllib.error
 import urllib.request
@@ -280,3 +281,26 @@ def test_a_second_collector_stands_by_and_takes_over(request, collect, engine): 
     finally:
         other.stop()
     wait_state(c, "ready")
+
+
+def test_a_collector_that_lost_its_lock_stores_nothing_more(collect, make_postgresql):  # noqa: F811
+    """What it is to store first then fails because of the lock. What comes after that must not be stored without it."""
+    server = make_postgresql()
+    c = collect(3, "--run-ms=0", collector=[f"--store={server.uri}", "--every=86400"]).start()
+    c.wait_up(3)
+    c.wait_judged()
+    other = Collector(c.home, c.fleet, f"--store={server.uri}", f"--run-dir={c.home}/other").start()
+    try:
+        wait_state(other, "standby")
+        [(locked,)] = server.rows("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted")
+        assert server.rows(f"SELECT pg_terminate_backend({locked})") == [("t",)]
+        wait_state(other, "ready")
+        c.name(c.fleet.names[:2])
+        c.process.send_signal(signal.SIGHUP)
+        until(lambda: c.status()["states"]["gone"] == 1)  # the first item
+        c.name(c.fleet.names)
+        c.process.send_signal(signal.SIGHUP)  # a page of the node is the next one
+        wait_state(c, "standby")
+        assert other.status()["store_state"] == "ready"
+    finally:
+        other.stop()
