@@ -44,11 +44,13 @@ size_t poller_backlog(const struct poller *p); // bytes received and not stored
 // Takes a page that a node sent itself, unread. Its number, or -1. ERR_NOT_FOUND: no source names
 // the node as one that pushes. ERR_CONFLICT: its page before is not stored yet, or ended the
 // process that reads pages within the last hour. ERR_UNAVAILABLE: the store is not ready, or too
-// much waits for it.
+// much waits for it. ERR_TOO_MANY: the node has sent more than it may.
 int64_t poller_push(struct poller *p, const char *node, struct buf *body, struct err *err);
 // The same with facts of its machine. ERR_CONFLICT: the collector does not lack these.
 int64_t poller_push_facts(struct poller *p, const char *node, const char *hash, struct buf *body,
                           struct err *err);
+// Seconds after ERR_TOO_MANY until more of the node is taken.
+int poller_push_wait_s(const struct poller *p, const char *node);
 // Hash number i of the facts that the collector lacks of a node that pushes; NULL: there are fewer.
 const char *poller_lacks(const struct poller *p, const char *node, int i);
 // Calls wake() when what has this number is settled, until the end. -1: there is none that waits.

@@ -80,11 +80,18 @@ static int check_push(const struct poller *p, struct polled *n, struct err *err)
                        "another page of this node is not stored yet; send this one after it");
     if (ingest_backlog(p->ingest) >= INGEST_BACKLOG_MAX)
         return err_set(err, ERR_UNAVAILABLE, "store", "too many pages wait for the store");
-    if (!node_allowed(n, PUSH_COUNTS))
+    if (!node_allowed(n, 0)) // to be refused costs nothing: it would never end
         return err_set(err, ERR_TOO_MANY, "name",
                        "this node has sent %d runs at once; more are taken at the rate of %d a day",
                        RUNS_AT_ONCE, RUNS_PER_DAY);
+    node_allowed(n, PUSH_COUNTS);
     return 0;
+}
+
+int poller_push_wait_s(const struct poller *p, const char *node)
+{
+    const struct polled *n = poller_find_own(p, node);
+    return n && n->allowance < 0 ? 1 + (int)(-n->allowance * 86400 / RUNS_PER_DAY) : 1;
 }
 
 static int64_t push_item(struct poller *p, struct ingest_item *item, struct buf *body,

@@ -125,8 +125,11 @@ static int take_push(struct request *q, const char *hash, struct reply *r, struc
     if (!q->made) {
         int64_t number = hash ? poller_push_facts(poller, q->name, hash, &q->body, err)
                               : poller_push(poller, q->name, &q->body, err);
-        if (number < 0)
+        if (number < 0) {
+            if (err->code == ERR_TOO_MANY)
+                r->retry_after_s = poller_push_wait_s(poller, q->name);
             return -1;
+        }
         q->made = number;
     }
     if (!n->push || n->push->number != q->made)

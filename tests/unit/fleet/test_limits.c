@@ -97,6 +97,17 @@ static void test_pushes(void)
         pushes++;
     CHECK(pushes > 0 && pushes < RUNS_AT_ONCE, "%d pages are taken, without a run in them", pushes);
     CHECK(err.code == ERR_TOO_MANY && strstr(err.text, "43200 a day"), "then: %s", err.text);
+    for (int i = 0; i < RUNS_AT_ONCE; i++)
+        poller_push(&poller, "n1", &body, &err);
+    CHECK(err.code == ERR_TOO_MANY, "and again: %s", err.text);
+    CHECK(poller_push_wait_s(&poller, "n1") >= 1 && poller_push_wait_s(&poller, "n1") <= 20,
+          "a push of 10 runs in 20 s: %d s", poller_push_wait_s(&poller, "n1"));
+    n->allowance = -30;
+    CHECK(poller_push_wait_s(&poller, "n1") == 61, "30 runs in a minute: %d s",
+          poller_push_wait_s(&poller, "n1"));
+    n->allowance_ms -= 61 * 1000;
+    poller_push(&poller, "n1", &body, &err);
+    CHECK(err.code == ERR_UNAVAILABLE, "a minute after many refusals: %s", err.text);
     poller.n = 0;
     polled_free(n);
 }
