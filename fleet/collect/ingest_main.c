@@ -169,19 +169,6 @@ static int check_requested(const struct facts *facts, const char *hash, struct e
                : err_set(err, ERR_INVALID, "hash", "these are other facts than were requested");
 }
 
-static void put_document(struct ingest_process *p, struct gathered *g, const char *body, size_t n)
-{
-    struct err err = {0};
-    CLEANUP_JSON struct json *document = json_parse_within(body, n, PAGE_MEMORY, &err);
-    CLEANUP_MEM struct facts *facts = calloc(1, sizeof *facts);
-    if (!facts)
-        err_set(&err, ERR_NO_MEMORY, "", "no memory for facts");
-    if (!facts || !document || facts_from_json(facts, document, &err) < 0 ||
-        check_requested(facts, g->head.hash, &err) < 0 ||
-        fleet_store_facts_put(p->store, facts, &err) < 0)
-        refuse(g, &err);
-}
-
 // That it is a run, and which one. A node may send what it likes as its matrices.
 static int check_whole(const struct ingest_head *h, const char *body, struct err *err)
 {
@@ -230,6 +217,20 @@ static void refuse_stored(struct gathered *g, const struct err *err)
     refuse(g, err);
     if (err->code == ERR_STORAGE || err->code == ERR_UNAVAILABLE || err->code == ERR_DAMAGED)
         g->failed = err->code;
+}
+
+static void put_document(struct ingest_process *p, struct gathered *g, const char *body, size_t n)
+{
+    struct err err = {0};
+    CLEANUP_JSON struct json *document = json_parse_within(body, n, PAGE_MEMORY, &err);
+    CLEANUP_MEM struct facts *facts = calloc(1, sizeof *facts);
+    if (!facts)
+        err_set(&err, ERR_NO_MEMORY, "", "no memory for facts");
+    if (!facts || !document || facts_from_json(facts, document, &err) < 0 ||
+        check_requested(facts, g->head.hash, &err) < 0)
+        refuse(g, &err);
+    else if (fleet_store_facts_put(p->store, facts, &err) < 0)
+        refuse_stored(g, &err);
 }
 
 static void put_campaign_item(struct gathered *g, struct fleet_store *store, const char *body,

@@ -18,6 +18,7 @@ from conftest import PATIENCE, fake_bench_env, until
 from test_access import cli
 from test_fleetd import NO_NODE_IS_LATE, collect  # noqa: F401
 from test_fleet_campaigns import begin, ended, probed, send, show
+from postgresql import make_postgresql  # noqa: F401
 from test_fleetd_store import fill, small_disk
 
 
@@ -418,6 +419,27 @@ def test_a_push_finds_out_that_a_full_disk_has_room_again(collect, tmp_path):  #
         with contextlib.closing(sqlite3.connect(f"file:{folder}/state/fleet.db?mode=ro", uri=True)) as db:
             assert db.execute("SELECT count(*), count(DISTINCT feed || '.' || seq) FROM run").fetchall() == [(2000, 2000)]
         c.stop()
+
+
+def test_facts_that_cannot_be_stored_now_are_sent_again(pushed, make_postgresql):  # noqa: F811
+    """The store refuses to write when a node sends its facts: they are not at fault, and the response says that it is for now."""
+    server = make_postgresql()
+    c = pushed(2, collector=[f"--store={server.uri}", "--every=86400"])
+    c.name([])
+    file = token(c, "one", "node1")
+    named(c, "node1")
+    assert post(c, "node1", file, page(c, "node1"))[0] == 200
+    c.wait_judged(slower=0)
+    [hash, *_] = wanted(c, "node1", file)
+    body = json.dumps(facts(c, "node1", hash)).encode()
+    server.rows("ALTER SYSTEM SET default_transaction_read_only = on")
+    server.rows("SELECT pg_reload_conf()")
+    status, said = post(c, f"node1/facts?hash={hash}", file, body)
+    assert status == 503 and "only reads" in said["detail"], (status, said)
+    server.rows("ALTER SYSTEM RESET default_transaction_read_only")
+    server.rows("SELECT pg_reload_conf()")
+    until(lambda: post(c, f"node1/facts?hash={hash}", file, body)[0] in (200, 409))
+    assert server.rows(f"SELECT count(*) FROM document WHERE hash = '{hash}'") == [("1",)]
 
 
 def test_many_nodes_that_never_push_are_counted_in_the_log(pushed):
