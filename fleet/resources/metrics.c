@@ -34,7 +34,8 @@ static void take_class_metrics(void *context, const struct job_made *made, struc
 
 static void class_metrics_work(const struct request *q, int age_s, struct work *w)
 {
-    static const struct job_kind job = {.number = CLASS_METRICS_JOB, .take = take_class_metrics};
+    static const struct job_kind job = {
+        .number = CLASS_METRICS_JOB, .for_all = true, .take = take_class_metrics};
     const struct http_service *service = q->service;
     w->kind = &job;
     if (q->prepared || class_metrics_fresh(service->jobs->version(service->context), age_s))

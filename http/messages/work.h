@@ -31,6 +31,7 @@ struct job_kind {
     int number;     // from 1; the worker's choice of what to do
     bool with_body; // the worker reads the request's body from a file; no other request joins the
                     // job
+    bool for_all;   // what is made is the same for each request: all that come wait for one job
     // May it begin now? ERR_UNAVAILABLE. NULL: by the rules for all others.
     int (*check)(const struct request *q, struct err *err);
     // Takes over what the worker has made, at once; then the request is dispatched (`prepared`).

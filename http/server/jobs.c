@@ -268,6 +268,10 @@ static int make_key(struct job *j, size_t text, const char *id, struct err *err)
     const struct work *w = &j->work;
     const struct http_service *s = j->server->service;
     int64_t version = w->settled ? s->jobs->generation(s->context) : j->version;
+    if (w->kind && w->kind->for_all) { // also of data that was newer when it was requested
+        buf_fmt(&j->key, "%d", job_number(w));
+        return buf_ok(&j->key) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
+    }
     buf_add(&j->key, j->question.data + text, j->question.len - text);
     buf_fmt(&j->key, "%d %" PRId64 " %s", job_number(w), version, w->settled ? w->tag : "");
     if (w->anew || (w->kind && w->kind->with_body)) // no other request has this body

@@ -3,6 +3,7 @@
 import contextlib
 import datetime
 import gzip
+import http.client
 import json
 import os
 import pathlib
@@ -600,6 +601,28 @@ def test_lists_are_filtered_and_paged(collect):
     assert c.problem("/v1/fleet/nodes/node99")[0] == 404
     assert c.problem("/v1/fleet/outliers?window_days=0")[1]["member"] == "window_days"
     assert c.problem("/v1/runs")[0] == 404
+
+
+def test_requests_for_several_nodes_wait_for_one_reading_of_the_history(collect):
+    """What is read is of all nodes. While the first of them waits for it, the others are no further long requests of the client."""
+    c = collect(12).start()
+    c.wait_up(12)
+    c.get("/v1/fleet/classes")  # the process that reads has been started
+    reader = c.child("--work")
+    os.kill(reader, signal.SIGSTOP)
+    host, port = c.url.removeprefix("http://").split(":")
+    asked = [http.client.HTTPConnection(host, int(port), timeout=PATIENCE) for _ in c.fleet.names]
+    try:
+        for connection, name in zip(asked, c.fleet.names):
+            connection.request("GET", f"/v1/fleet/nodes/{name}")
+        c.ask("/healthz")
+    finally:
+        os.kill(reader, signal.SIGCONT)
+    said = [connection.getresponse() for connection in asked]
+    assert [r.status for r in said] == [200] * 12, [r.read() for r in said]
+    assert all(json.load(r)["class"] for r in said)
+    for connection in asked:
+        connection.close()
 
 
 def test_the_contract_names_its_routes(collect):
