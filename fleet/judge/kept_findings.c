@@ -110,8 +110,16 @@ static enum kept_event kept_event_of(const struct kept_finding *f, const struct 
     return f->state == KEPT_FIXED && s->oldest > f->marked_ms ? KEPT_RELAPSED : KEPT_CONFIRMED;
 }
 
+// A mark would hold, and a drain be put off, until the clock is there again: it counts as now.
+static int64_t kept_not_ahead(int64_t at_ms, int64_t now_ms)
+{
+    return at_ms > now_ms + KEPT_AHEAD_MS ? now_ms : at_ms;
+}
+
 static void kept_see(struct kept_finding *f, const struct kept_sight *s, int64_t now_ms)
 {
+    f->opened_ms = kept_not_ahead(f->opened_ms, now_ms);
+    f->marked_ms = kept_not_ahead(f->marked_ms, now_ms);
     kept_move(f, kept_event_of(f, s), now_ms);
     if (!f->proof)
         f->proof = s->proof;

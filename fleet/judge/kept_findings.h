@@ -43,11 +43,12 @@ int kept_what_find(const char *name);    // -1: none
 bool kept_of_class(enum kept_what what); // and not of a node
 
 enum {
-    KEPT_MISSES = 3,        // judgements in a row without a finding close it
-    KEPT_DOUBLED_MAX = 5,   // times: then 31 days must show a suspect again
-    KEPT_MAX = 100000,      // rows
-    KEPT_CLOSED_DAYS = 400, // a closed one is deleted after so many days
-    KEPT_GRADES = 3,        // of analysis/peers/peers.h: 0 none (groups), 1 suspect, 2 sure
+    KEPT_MISSES = 3,         // judgements in a row without a finding close it
+    KEPT_DOUBLED_MAX = 5,    // times: then 31 days must show a suspect again
+    KEPT_MAX = 100000,       // rows
+    KEPT_CLOSED_DAYS = 400,  // a closed one is deleted after so many days
+    KEPT_AHEAD_MS = 3600000, // what is later than now by more: the clock was ahead then
+    KEPT_GRADES = 3,         // of analysis/peers/peers.h: 0 none (groups), 1 suspect, 2 sure
     KEPT_SURE = 2,
     KEPT_NOTE_MAX = 500,     // bytes of a note
     KEPT_TEXT_MAX = 500,     // bytes of a sentence

@@ -82,12 +82,14 @@ static int write_seen(struct fleet_store *s, const struct kept_finding *f, struc
         CELL_T(o->metric),     CELL_T(o->text),      CELL_I(f->state),     CELL_I(f->grade),
         real_cell(o->percent), real_cell(o->lo),     real_cell(o->hi),     CELL_I(f->times),
         CELL_I(f->seen_ms),    CELL_I(f->opened_ms), CELL_I(f->closed_ms), CELL_I(o->since_ms),
-        CELL_I(f->proof),      CELL_T(o->evidence),  CELL_I(f->id)};
+        CELL_I(f->proof),      CELL_T(o->evidence),  CELL_I(f->marked_ms), CELL_I(KEPT_AHEAD_MS),
+        CELL_I(f->id)};
     return fleet_exec(s,
                       "UPDATE finding SET metric = $1, text = $2, state = $3, grade = $4, "
                       "percent = $5, lo = $6, hi = $7, times = $8, misses = 0, seen_ms = $9, "
                       "opened_ms = $10, closed_ms = $11, since_ms = $12, proof = $13, "
-                      "evidence = $14 WHERE id = $15",
+                      "evidence = $14, marked_ms = $15, drained_ms = CASE WHEN drained_ms > $9 + "
+                      "CAST($16 AS bigint) THEN $9 ELSE drained_ms END WHERE id = $17",
                       row, COUNT_OF(row), err);
 }
 

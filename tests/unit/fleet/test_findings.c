@@ -52,7 +52,7 @@ static void judge_none(int times)
 
 struct seen_kept {
     int n, times, grade;
-    int64_t id, drained_ms;
+    int64_t id, drained_ms, opened_ms;
     enum kept_state state;
     char note[32], by[32];
     double percent;
@@ -65,6 +65,7 @@ static int keep_row(void *ctx, const struct fleet_kept *k, struct err *e)
     out->n++;
     out->id = k->id;
     out->drained_ms = k->drained_ms;
+    out->opened_ms = k->opened_ms;
     out->state = k->state;
     out->times = k->times;
     out->grade = k->grade;
@@ -215,6 +216,27 @@ static void test_drained(void)
     CHECK(kept("outlier", "d1").drained_ms == opened + 5, "and stays as it is found again");
 }
 
+// The clock is a year ahead while a finding is opened, marked as fixed and its node drained.
+static void test_clock_was_ahead(void)
+{
+    static const int64_t year_ms = 365 * INT64_C(86400000);
+    judge_one(sight(KEPT_OUTLIER, "c1", 2, now));
+    int64_t id = kept("outlier", "c1").id;
+    now += year_ms;
+    judge_one(sight(KEPT_OUTLIER, "c2", 2, now - year_ms));
+    CHECK_INT(mark(id, KEPT_FIX, NULL), 0, "it is fixed: %s", err.text);
+    CHECK_INT(fleet_store_drained(s, id, now, &err), 0, "and drained: %s", err.text);
+    now -= year_ms;
+    const struct kept_sight both[] = {sight(KEPT_OUTLIER, "c1", 2, now),
+                                      sight(KEPT_OUTLIER, "c2", 2, now)};
+    judge(both, 2, NULL, 0);
+    CHECK_STR(state("outlier", "c1"), "fixed", "the mark counts");
+    CHECK(kept("outlier", "c1").drained_ms == now && kept("outlier", "c2").opened_ms == now,
+          "what is to come counts as now");
+    judge_one(sight(KEPT_OUTLIER, "c1", 2, now + 60000));
+    CHECK_STR(state("outlier", "c1"), "open", "and newer runs show that it is not fixed");
+}
+
 static int say_row(void *ctx, const struct fleet_kept *k, struct err *e)
 {
     (void)e;
@@ -280,6 +302,7 @@ static void run_scenarios(const char *where)
     test_people();
     test_what_is_not_known();
     test_drained();
+    test_clock_was_ahead();
     fleet_store_findings(s, &(struct fleet_kept_query){.states = ~0U}, say_row, &said, &err);
     struct fleet_tally before = judged;
     fleet_store_close(s);
