@@ -44,9 +44,37 @@ static bool open_source(struct exchange *x, struct err *err)
     return x->opened;
 }
 
+static ssize_t read_nothing(void *ctx, uint64_t pos, char *out, size_t room)
+{
+    (void)ctx, (void)pos, (void)out, (void)room;
+    return MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+// HEAD of what has no length yet: nothing is opened or made to answer it. In chunks the library
+// would end the body that is not there, and a client would read that end as its next answer.
+static enum MHD_Result send_unknown_length(struct exchange *x)
+{
+    struct MHD_Response *m =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_nothing, NULL, NULL);
+    if (m &&
+        MHD_set_response_options(m, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END) != MHD_YES) {
+        MHD_destroy_response(m);
+        return MHD_NO;
+    }
+    connection_allow(x->connection, connection_time(CONNECTION_ANSWER_MS, 0));
+    return exchange_queue(x, m, 200, "");
+}
+
+static bool is_head(const struct exchange *x)
+{
+    return strcmp(x->q.method, "HEAD") == 0;
+}
+
 static enum MHD_Result send_stream(struct exchange *x)
 {
     struct err err;
+    if (is_head(x))
+        return send_unknown_length(x);
     if (exchange_begin_wait(x, &err) < 0 || !open_source(x, &err))
         return cannot_wait(x, &err);
     connection_allow(x->connection,
@@ -78,8 +106,8 @@ static enum MHD_Result start_waiting(struct exchange *x)
 static enum MHD_Result start_file(struct exchange *x)
 {
     struct err err;
-    if (strcmp(x->q.method, "HEAD") == 0) // nothing is copied to say how long it would be
-        return exchange_send(x);
+    if (is_head(x))
+        return send_unknown_length(x);
     if (!open_source(x, &err) || exchange_watch_hangup(x, &err) < 0) {
         x->r.retry_after_s = err.code == ERR_CONFLICT ? x->source->retry_after_conflict : 0;
         return exchange_send_error(x, &err, false);

@@ -269,6 +269,21 @@ static void sources(struct server *s)
     CHECK(planet.opened == 3 && planet.closed == 3, "every source was closed");
 }
 
+// A body after HEAD, or the end of one in chunks, is the next answer to a client that keeps its
+// connection.
+static void heads(struct server *s)
+{
+    static const char *const paths[] = {"/hello/Ada", "/bells", "/file"};
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        const char *text = ask(s, "HEAD", paths[i]);
+        const char *end = strstr(text, "\r\n\r\n");
+        CHECK(says(text, 200, "Content-Type: ") && end && !end[4], "HEAD has no body");
+        CHECK(!strstr(text, "Content-Length: 0") && !strstr(text, "chunked"),
+              "and says nothing untrue of its length");
+    }
+    CHECK(planet.opened == 3, "and opens no source");
+}
+
 static void workers(struct server *s)
 {
     char here[32];
@@ -347,6 +362,7 @@ int main(void)
     if (s) {
         handlers(s);
         sources(s);
+        heads(s);
         workers(s);
     }
     server_free(s);
