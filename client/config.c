@@ -150,6 +150,8 @@ int config_load(struct cli *c, struct err *err)
     settings_defaults(targets, TABLES);
     if (config_read_file(targets, "/etc/numaprobe/numaprobe.conf", err) < 0)
         return -1;
+    if (config && !*config)
+        config = NULL; // an empty variable is as one that is not set
     snprintf(path, sizeof path, config ? "%s/numaprobe/config" : "%s/.config/numaprobe/config",
              config ? config
              : home ? home

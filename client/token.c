@@ -30,7 +30,9 @@ static int token_read_file(const char *path, char *out, struct err *err)
     CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_set(err, ERR_USAGE, "", "cannot read %.150s: %s", path, strerror(errno));
-    if (!S_ISREG(st.st_mode) || st.st_mode & 077)
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, ERR_USAGE, "", "%.150s is not a file", path);
+    if (st.st_mode & 077)
         return err_set(err, ERR_USAGE, "", "%.150s may be used by others: chmod 0600 it", path);
     ssize_t n = read(fd, out, TOKEN_ROOM - 1);
     if (n < 0)

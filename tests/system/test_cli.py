@@ -171,6 +171,23 @@ def test_settings_come_in_their_order(tmp_path):
     assert done.returncode == 2 and "config:2:" in done.stderr and "color" in done.stderr
 
 
+def test_an_empty_variable_of_the_configuration_is_as_none(tmp_path):
+    folder = tmp_path / ".config" / "numaprobe"
+    folder.mkdir(parents=True)
+    (folder / "config").write_text("url = http://127.0.0.1:1\n")
+    assert "127.0.0.1:1." in run("topo", env={"XDG_CONFIG_HOME": "", "HOME": str(tmp_path)}).stderr
+
+
+@pytest.mark.parametrize("kind", ["directory", "device", "link to a device"])
+def test_a_token_file_that_is_no_file_is_called_so(tmp_path, kind):
+    """It was called readable by others, with a chmod to type."""
+    path = {"directory": tmp_path, "device": "/dev/null"}.get(kind, tmp_path / "link")
+    if kind == "link to a device":
+        path.symlink_to("/dev/null")
+    done = run("topo", f"--token-file={path}", url="http://127.0.0.1:1")
+    assert done.returncode == 2 and f"{path} is not a file" in done.stderr, done
+
+
 # ---- with a daemon
 
 def test_topology_and_node_in_every_form(url, daemon):
