@@ -330,9 +330,9 @@ static int read_table(struct run_document *out, const char *text, size_t len,
                       const struct intake_options *o, struct err *err)
 {
     struct import i CLEANUP(import_fini) = {0};
-    size_t mapping_len = intake_given(o->mapping) ? strlen(o->mapping) : 0;
-    if (import_parse(&i, text, len, mapping_len ? o->mapping : NULL, mapping_len,
-                     intake_given(o->mode) ? o->mode : NULL, err) < 0)
+    size_t mapping_len = o->mapping != NULL ? strlen(o->mapping) : 0; // an empty one has no ranks
+    if (import_parse(&i, text, len, o->mapping, mapping_len, intake_given(o->mode) ? o->mode : NULL,
+                     err) < 0)
         return -1;
     const char *mode = i.mode_known ? NULL : mode_in_name(o->file);
     if (mode != NULL)
@@ -348,9 +348,9 @@ static int refuse_options(const struct intake_options *o, struct err *err)
     const struct {
         const char *name;
         bool given;
-    } all[] = {{"mapping", intake_given(o->mapping)}, {"mode", intake_given(o->mode)},
-               {"node", intake_given(o->node)},       {"pages", intake_given(o->pages)},
-               {"method", intake_given(o->method)},   {"date", o->measured_ms != 0}};
+    } all[] = {{"mapping", o->mapping != NULL},     {"mode", intake_given(o->mode)},
+               {"node", intake_given(o->node)},     {"pages", intake_given(o->pages)},
+               {"method", intake_given(o->method)}, {"date", o->measured_ms != 0}};
     for (size_t k = 0; k < COUNT_OF(all); k++)
         if (all[k].given)
             return err_set(err, ERR_INVALID, all[k].name,
@@ -387,7 +387,7 @@ static int read_json(struct run_document *out, const struct json *root,
             snprintf(out->run.label, sizeof out->run.label, "%s", o->label);
         return 0;
     }
-    if (intake_given(o->mode) || intake_given(o->mapping))
+    if (intake_given(o->mode) || o->mapping != NULL)
         return err_set(err, ERR_INVALID, intake_given(o->mode) ? "mode" : "mapping",
                        "belongs to tables and CSV; JSON contains it");
     if (import_from_json(&i, root, err) < 0)

@@ -158,6 +158,15 @@ def test_refused_with_where_and_why(daemon, text, query, member, says):
     assert count(daemon) == before
 
 
+@pytest.mark.parametrize("mapping", ["", "\n", "\ufeff", "rank,cpu_id,cpu_numa,memory_numa\n"])
+def test_a_mapping_without_ranks_is_refused(daemon, mapping):
+    """An empty file counted as none: the run was stored without the placement that was meant."""
+    before = count(daemon)
+    answer = daemon.post("/v1/imports", {"text": CSV, "mapping": mapping, "node": "none"})
+    assert answer.status == 422 and answer.json["member"] == "mapping", answer.json
+    assert "no line for rank 0" in answer.json["detail"] and count(daemon) == before
+
+
 def test_envelope_is_strict(daemon):
     assert daemon.post("/v1/imports", {"text": TABLE, "nod": "x"}).json["member"] == "nod"
     assert daemon.post("/v1/imports", {"text": 3}).json["member"] == "text"
