@@ -36,10 +36,6 @@ void json_cleanup(struct json **root);
 // member.
 const char *json_find(const char *text, size_t len, const char *member, size_t *n);
 
-// Whether the text is one JSON value, as parsing it would say, without what parsing costs: a
-// microsecond per KB. Duplicate members are not looked for.
-bool json_is_valid(const char *text, size_t len);
-
 // Borrowed views. NULL value in, NULL or "no" out, so that chains need one check.
 const struct json *json_get(const struct json *object, const char *member);
 const struct json *json_first(const struct json *array_or_object);

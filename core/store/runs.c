@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/str.h"
 #include "core/store/db.h"
 #include "core/store/history.h"
 #include "core/store/metrics.h"
@@ -132,13 +133,19 @@ static int copy_text(sqlite3_stmt *q, int column, char **out, struct err *err)
     return *out ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a run");
 }
 
-// A text that is served as it is must be JSON, or the whole answer would be none.
+// A text of JSON_COLUMN, whose encoding SQLite does not look at. It is served as it is, and must be
+// JSON, or the whole answer would be none.
+static bool text_is_json(const char *text)
+{
+    return *text && str_utf8_valid(text, strlen(text));
+}
+
 static int copy_json(sqlite3_stmt *q, int column, struct run *r, enum run_part part, char **out,
                      struct err *err)
 {
     if (copy_text(q, column, out, err) < 0)
         return -1;
-    if (!*out || json_is_valid(*out, strlen(*out)))
+    if (!*out || text_is_json(*out))
         return 0;
     free(*out);
     *out = NULL;
@@ -550,7 +557,7 @@ int store_fingerprint_json(struct store *s, const char *hash, char **json, struc
     if (sq_bind(s->queries[Q_FINGERPRINT_GET], err, "t", hash) < 0 ||
         runs_text_of(s->queries[Q_FINGERPRINT_GET], &text, NULL, err) < 0)
         return -1;
-    if (!json_is_valid(text, strlen(text))) {
+    if (!text_is_json(text)) {
         err_set(err, ERR_INVALID, "", "they are not valid JSON");
         return store_unreadable(err, "the stored facts %.12s cannot be read", hash);
     }

@@ -71,7 +71,7 @@ static const char *const sql[STORE_QUERIES] = {
     [Q_DELETE_CELLS] = "DELETE FROM cell WHERE run_id = ?1",
     [Q_DELETE] = "DELETE FROM run WHERE id = ?1",
     [Q_FINGERPRINT_PUT] = "INSERT OR IGNORE INTO fingerprint (hash,kind,json) VALUES (?1,?2,?3)",
-    [Q_FINGERPRINT_GET] = "SELECT json FROM fingerprint WHERE hash = ?1",
+    [Q_FINGERPRINT_GET] = "SELECT " JSON_COLUMN("json") " FROM fingerprint WHERE hash = ?1",
     [Q_TOPOLOGY_PUT] = "INSERT OR IGNORE INTO topology (hash,xml) VALUES (?1,?2)",
     [Q_MATRIX_PUT] = "INSERT INTO matrix (run_id,matrix,name,quantity,unit,row_axis,col_axis) "
                      "VALUES (?1,?2,?3,?4,?5,?6,?7)",

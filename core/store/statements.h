@@ -84,9 +84,12 @@ enum store_query {
     STORE_QUERIES
 };
 
+// A stored text that is served as it is: NULL as it is, and empty where it is not JSON.
+#define JSON_COLUMN(name) "iif(" name " IS NULL OR json_valid(" name ")," name ",'')"
+#define RUN_TEXTS JSON_COLUMN("plan") "," JSON_COLUMN("conditions")
 #define RUN_COLUMNS                                                                                \
     "id,seq,state,node,created_ms,started_ms,finished_ms,method,n_ranks,n_cells,class_hash,"       \
-    "config_hash,error,error_member,error_text,spec,plan,conditions,phases,measured_ms,source,"    \
+    "config_hash,error,error_member,error_text,spec," RUN_TEXTS ",phases,measured_ms,source,"      \
     "label,topology_hash,benchmark"
 
 // All of enum store_query. On failure some are prepared: statements_finalize() in any case.
