@@ -176,6 +176,11 @@ void api_free(struct api *a)
     free(a);
 }
 
+int api_check_files(const struct api *a, const struct http_config *c, struct err *why)
+{
+    return server_check_files(a->server, c, why);
+}
+
 const char *api_addresses(const struct api *a)
 {
     return server_addresses(a->server);

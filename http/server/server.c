@@ -76,6 +76,11 @@ int server_doubt(const struct http_config *c, struct err *why)
     return rc;
 }
 
+int server_check_files(const struct server *s, const struct http_config *c, struct err *why)
+{
+    return tls_unchanged(&s->tls, c->tls_certificate, c->tls_key, c->tls_client_ca, why);
+}
+
 int server_check(const struct http_config *c, bool insecure_plaintext, struct err *err)
 {
     struct tls_files tls = {0};

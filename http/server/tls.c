@@ -128,6 +128,25 @@ int tls_read(struct tls_files *t, const char *certificate, const char *key, cons
     return t->certificate.len ? files_fit(t, &server_names, err) : 0;
 }
 
+static bool same_bytes(const struct buf *a, const struct buf *b)
+{
+    return a->len == b->len && (!a->len || memcmp(a->data, b->data, a->len) == 0);
+}
+
+int tls_unchanged(const struct tls_files *t, const char *certificate, const char *key,
+                  const char *client_ca, struct err *err)
+{
+    struct tls_files now = {0};
+    int rc = tls_read(&now, certificate, key, client_ca, err);
+    const char *other = rc < 0                                           ? NULL
+                        : !same_bytes(&t->certificate, &now.certificate) ? server_names.certificate
+                        : !same_bytes(&t->key, &now.key)                 ? server_names.key
+                        : !same_bytes(&t->client_ca, &now.client_ca)     ? server_names.ca
+                                                                         : NULL;
+    tls_files_free(&now);
+    return other ? err_set(err, ERR_CONFLICT, other, "the file has changed") : rc;
+}
+
 int tls_client_check(const struct tls_names *names, const char *certificate, const char *key,
                      const char *ca, bool now, struct err *err)
 {

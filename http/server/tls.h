@@ -14,6 +14,10 @@ struct tls_files { // in PEM; empty: not given
 // that everybody may read, or what is no PEM file.
 int tls_read(struct tls_files *t, const char *certificate, const char *key, const char *client_ca,
              struct err *err);
+// The files that are there now, as tls_read. ERR_CONFLICT: one, which `member` names, is another
+// one.
+int tls_unchanged(const struct tls_files *t, const char *certificate, const char *key,
+                  const char *client_ca, struct err *err);
 // ERR_INVALID: a certificate of the chain has expired, or is not valid yet. A server starts
 // with it, and its clients refuse it.
 int tls_valid_now(const struct tls_files *t, struct err *err);

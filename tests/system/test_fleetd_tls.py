@@ -181,3 +181,13 @@ def test_a_lower_collector_in_hosts_file_is_found(serve, named, pki, tmp_path): 
             raise AssertionError(seen[-1]) from None
     finally:
         upper.close()
+
+
+def test_a_reload_names_files_of_the_collector_that_have_changed(serve, pki, tmp_path):  # noqa: F811
+    own = tmp_path / "own.pem"
+    shutil.copy(pki / "ca.pem", own)
+    c = serve("fleetd.example", f"--tls-client-ca={own}")
+    own.write_text(own.read_text() + (pki / "other.pem").read_text())
+    c.process.send_signal(signal.SIGHUP)
+    until(lambda: 'event=reload setting=tls_client_ca problem="the file has changed" text="needs a restart"' in c.log.read_text())
+    assert c.get(context(pki, "client"), "/v1/fleet/status")[0] == 200

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -259,3 +260,27 @@ def test_wrong_files_are_named(numaprobed, pki, tmp_path):
     shutil.copy(pki / "daemon.key", loose)
     os.chmod(loose, 0o644)
     assert "others cannot use" in refused(numaprobed, tmp_path, https, f"--tls-certificate={pki}/daemon.pem", f"--tls-key={loose}")
+
+
+def test_a_reload_names_files_that_have_changed(make_daemon, pki, tmp_path):
+    """They are used from the next start on. What that would refuse is named as well, and the daemon serves as before."""
+    for end in ("pem", "key"):
+        shutil.copy(pki / f"daemon.{end}", tmp_path / f"daemon.{end}")
+    daemon = secure(make_daemon, tmp_path)
+
+    def reload():
+        daemon.log.clear()
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_for_line('event=reload text="the configuration was read again"')
+        return [line.partition("event=reload ")[2] for line in daemon.log if "needs a restart" in line]
+    assert reload() == []
+    for end in ("pem", "key"):
+        shutil.copy(pki / f"client.{end}", tmp_path / f"daemon.{end}")
+    assert reload() == ['setting=tls_certificate problem="the file has changed" text="needs a restart"']
+    (tmp_path / "daemon.key").chmod(0o644)
+    [said] = reload()
+    assert said.startswith("setting=tls_key ") and "that others cannot use" in said, said
+    (tmp_path / "daemon.pem").unlink()
+    [said] = reload()
+    assert said.startswith("setting=tls_certificate ") and "No such file" in said, said
+    assert ask(daemon, context(pki), path="/healthz")[0] == 200
