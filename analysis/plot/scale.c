@@ -33,7 +33,7 @@ bool range_known(const struct range *r)
 
 static void add_tick(struct ticks *t, const struct range *r, double at)
 {
-    double slack = 1e-9 * fmax(fabs(r->lo), fabs(r->hi));
+    double slack = 1e-9 * (r->log ? at : fmax(fabs(r->lo), fabs(r->hi)));
     if (t->n < TICKS_MAX && at >= r->lo - slack && at <= r->hi + slack)
         t->at[t->n++] = at;
 }

@@ -480,6 +480,11 @@ static void test_ticks(void)
         tick_text(cases[i].value, text, sizeof text);
         CHECK_STR(text, cases[i].text, "%g", cases[i].value);
     }
+    const struct range powers = {0.05, 1e9, true};
+    struct ticks t;
+    ticks_round(&t, &powers, 6);
+    CHECK(t.n > 3 && t.at[0] >= powers.lo && t.at[t.n - 1] <= powers.hi,
+          "%d ticks from %g to %g are on their axis", t.n, t.at[0], t.at[t.n - 1]);
 }
 
 // A heading of wide letters is not cut at the right.
