@@ -203,8 +203,10 @@ void heat_row_label(const struct heat *h, int row, char *out, size_t room)
 // Differences have their sign: "+18", "-4.2".
 void heat_value_text(const struct heat *h, double v, char *out, size_t room)
 {
+    const double most = 1e6; // longer texts would leave their tile
     if (h->given && isfinite(v))
-        snprintf(out, room, "%+.*f", fabs(v) < 9.95 ? 1 : 0, v + 0.0);
+        snprintf(out, room, fabs(v) < most ? "%+.*f" : "%+.*e", fabs(v) < 9.95 || fabs(v) >= most,
+                 v + 0.0);
     else
         value_text(v, out, room);
 }

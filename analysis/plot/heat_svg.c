@@ -106,6 +106,15 @@ static double rows_height(const struct heat *h)
     return fmax(map_height(h), CHARACTER * (double)strlen(text));
 }
 
+// The title below the columns may be wider than they are: the scale stands beside both.
+static double bar_left(const struct heat *h)
+{
+    char text[64];
+    axis_title(&h->m->col, text, sizeof text);
+    double title = CHARACTER * (double)strlen(text);
+    return h->left + fmax(map_width(h), (map_width(h) + title) / 2) + BAR_GAP;
+}
+
 static double bar_height(const struct heat *h)
 {
     return between(map_height(h), 90, BAR_HEIGHT);
@@ -327,7 +336,7 @@ static void draw_ramp(const struct heat *h, double x, double height, struct buf 
 
 static void draw_bar(const struct heat *h, struct buf *out)
 {
-    double x = h->left + map_width(h) + BAR_GAP, height = bar_height(h);
+    double x = bar_left(h), height = bar_height(h);
     struct scale s = {h->colour.r, h->top + height, h->top};
     struct ticks t;
     char text[32];
@@ -398,7 +407,7 @@ double heat_draw(struct heat *h, double top, double *width, struct buf *out)
         draw_bar(h, out);
     if (h->row_cells == 1 && h->col_cells == 1 && h->rows * h->cols <= PLOT_TIPS_MAX)
         draw_tips(h, out);
-    *width = fmax(h->left + map_width(h) + BAR_GAP + BAR_WIDTH + BAR_TEXTS, LEAST_WIDTH);
+    *width = fmax(bar_left(h) + BAR_WIDTH + BAR_TEXTS, LEAST_WIDTH);
     return h->top + fmax(map_height(h) + 46, fmax(bar_height(h), rows_height(h)) + 10);
 }
 

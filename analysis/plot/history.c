@@ -8,11 +8,16 @@
 #include <string.h>
 
 #include "analysis/compare/setup_change.h"
+#include "analysis/plot/parts.h"
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-enum { BAND_RUNS_MIN = 5, CAUSES_MAX = 3 }; // facts that are named of a change
+enum {
+    BAND_RUNS_MIN = 5,
+    CAUSES_MAX = 3, // facts that are named of a change
+    WIDE = 30,      // as in other pictures
+};
 #define PICTURE_DAY_MS INT64_C(86400000)
 #define SIGMA_OF_MAD 1.4826
 #define BAND_SIGMAS 2 // on each side: 95 % of runs that differ by chance
@@ -25,6 +30,27 @@ void history_fini(struct history_picture *p)
     free(p->changes);
     free(p->stretches);
     free(p->days);
+}
+
+static struct range values_of(const struct history_picture *p)
+{
+    struct range r = RANGE_EMPTY;
+    for (int i = 0; i < p->n; i++)
+        range_add(&r, p->moments[i].value);
+    return r;
+}
+
+bool history_is_wide(const struct history_picture *p)
+{
+    const struct range r = values_of(p);
+    return range_known(&r) && r.lo > 0 && r.hi >= WIDE * r.lo;
+}
+
+void history_fit_wide(const struct history_picture *p, struct range *out)
+{
+    const struct range r = values_of(p);
+    const double margin = pow(r.hi / r.lo, 0.04);
+    *out = (struct range){r.lo / margin, r.hi * margin, true};
 }
 
 // "microcode: 0x1000065 -> 0x1000070; kernel: 6.1.0 -> 6.1.9; 2 more facts changed".

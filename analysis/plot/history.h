@@ -57,6 +57,11 @@ struct history_picture {
 // history_fini, also on failure.
 int history_from_json(struct history_picture *p, const struct json *answer, struct err *err);
 void history_fini(struct history_picture *p);
+// The largest value is 30 times the least or more: on an even axis one outlier would make
+// all other runs one line, so the axis is logarithmic, over all values.
+bool history_is_wide(const struct history_picture *p);
+struct range; // analysis/plot/parts.h
+void history_fit_wide(const struct history_picture *p, struct range *out);
 int history_write_svg(const struct history_picture *p, struct buf *out, struct err *err);
 int history_write_text(const struct history_picture *p, const struct plot_text *how,
                        struct buf *out, struct err *err);

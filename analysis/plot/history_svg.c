@@ -69,6 +69,11 @@ static void fit_y(struct view *v)
     }
     if (!range_known(&r))
         r = (struct range){0, 1, false};
+    if (history_is_wide(p)) {
+        v->y = (struct scale){{r.lo, r.hi, true}, BOTTOM, TOP};
+        history_fit_wide(p, &v->y.r);
+        return;
+    }
     double room = INTERVAL_ROOM * (r.hi - r.lo), least = HISTORY_LEAST_SPAN * fabs(r.hi);
     if (range_known(&all)) {
         r.lo = fmin(r.lo, fmax(all.lo, r.lo - room));
@@ -329,6 +334,8 @@ static void history_notes(const struct view *v, struct buf *text)
                 band ? (of_class ? "; band: where 95 % of its days are expected"
                                  : "; band: where 95 % of its runs are expected")
                      : "");
+    if (v->y.r.log)
+        buf_str(text, "y is logarithmic. ");
     if (p->n_changes > HISTORY_LISTED_MAX)
         buf_fmt(text, "%d earlier changes are marked, but not described. ",
                 p->n_changes - HISTORY_LISTED_MAX);
@@ -381,7 +388,8 @@ int history_write_svg(const struct history_picture *p, struct buf *out, struct e
     if (p->n) {
         time_text(p->moments[0].measured_ms, from);
         time_text(p->moments[p->n - 1].measured_ms, to);
-        buf_fmt(&heading, " · %.10s to %.10s", from, to);
+        bool one = strncmp(from, to, 10) == 0;
+        buf_fmt(&heading, one ? " · %.10s" : " · %.10s to %.10s", from, to);
     }
     history_notes(&v, &notes);
     svg_write(out, &(struct svg_picture){.width = WIDTH,

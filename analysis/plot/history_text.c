@@ -21,12 +21,17 @@ static void fit_canvas(const struct canvas *k, const struct history_picture *p, 
         range_add(&r, p->moments[i].value);
     if (!range_known(&r))
         r = (struct range){0, 1, false};
-    double more = fmax((HISTORY_LEAST_SPAN * fabs(r.hi) - (r.hi - r.lo)) / 2, 0);
-    more = r.hi - r.lo + more > 0 ? more : 1;
-    *y = (struct scale){{r.lo - more, r.hi + more, false}, (double)k->height * k->fine_y - 1, 0};
     double from = p->n ? (double)p->moments[0].measured_ms : 0;
     double to = p->n ? (double)p->moments[p->n - 1].measured_ms : 0;
     *x = (struct scale){{from, to, false}, 0, (double)k->width * k->fine_x - 1};
+    if (history_is_wide(p)) {
+        *y = (struct scale){{r.lo, r.hi, true}, (double)k->height * k->fine_y - 1, 0};
+        history_fit_wide(p, &y->r);
+        return;
+    }
+    double more = fmax((HISTORY_LEAST_SPAN * fabs(r.hi) - (r.hi - r.lo)) / 2, 0);
+    more = r.hi - r.lo + more > 0 ? more : 1;
+    *y = (struct scale){{r.lo - more, r.hi + more, false}, (double)k->height * k->fine_y - 1, 0};
 }
 
 static void draw_history(struct canvas *k, const struct history_picture *p, const struct scale *x,
@@ -111,5 +116,7 @@ int history_write_text(const struct history_picture *p, const struct plot_text *
     }
     write_dates(&k, p, out);
     write_history_changes(p, out);
+    if (y.r.log)
+        buf_str(out, "y is logarithmic\n");
     return buf_ok(out) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for the picture");
 }

@@ -127,6 +127,30 @@ static void test_limits(void)
           "and that of changes");
 }
 
+// One outlier does not make a line of all other runs, and intervals from 0 on end at the axis.
+static void test_outlier(void)
+{
+    CLEANUP_BUF struct buf svg = BUF_INIT;
+    draw_document(
+        &svg, "{\"metric\":\"m\",\"node\":\"n1\",\"unit\":\"ns\",\"better\":\"less\",\"points\":["
+              "{\"run\":1,\"measured\":\"2026-10-01T00:00:00Z\",\"value\":10,\"lo\":0,\"hi\":11},"
+              "{\"run\":2,\"measured\":\"2026-10-02T00:00:00Z\",\"value\":1000000000},"
+              "{\"run\":3,\"measured\":\"2026-10-03T00:00:00Z\",\"value\":11}],"
+              "\"change_points\":[]}");
+    const char *s = buf_text(&svg);
+    CHECK(strstr(s, "Y is logarithmic.") && strstr(s, ">10000</text>") && !strstr(s, ">2e8</text>"),
+          "the axis of a history with an outlier");
+    CHECK(strstr(s, "1 bar reaches beyond the axis") && !strstr(s, "nan") && !strstr(s, "inf"),
+          "an end of an interval that has no logarithm");
+    buf_reset(&svg);
+    draw_document(
+        &svg, "{\"metric\":\"m\",\"node\":\"n1\",\"unit\":\"ns\",\"better\":\"less\",\"points\":["
+              "{\"run\":1,\"measured\":\"2026-10-01T00:00:00Z\",\"value\":0},"
+              "{\"run\":2,\"measured\":\"2026-10-02T00:00:00Z\",\"value\":1000}],"
+              "\"change_points\":[]}");
+    CHECK(!strstr(buf_text(&svg), "logarithmic"), "nor has 0");
+}
+
 // What a collector responds with: a node inside the band of its class, and a class by itself.
 static void test_class_history(void)
 {
@@ -173,6 +197,7 @@ static void test_history_sizes(void)
     CHECK(count(buf_text(&svg), "<circle ") == 1 && !strstr(buf_text(&svg), "band f0") &&
               strstr(buf_text(&svg), "No significant change"),
           "one run: a dot, no band");
+    CHECK(strstr(buf_text(&svg), "1 run · 2026-09-21<"), "and one date");
     draw_history(&svg, &text, 10000, 7000, one_fact);
     int dots = count(buf_text(&svg), "<circle ");
     CHECK(dots > 300 && dots <= HISTORY_DOTS_MAX + 2, "10,000 runs: %d dots", dots);
@@ -292,6 +317,31 @@ static void test_difference_curves(void)
           "1024 ranks at 48 sizes in %zu bytes", p.svg.len);
 }
 
+// The title of one column is wider than that, and the scale stands beside it.
+static void test_narrow_map(void)
+{
+    static const char title[] = ">working set of a rank (bytes)</text>";
+    struct pair p CLEANUP(pair_fini);
+    make_pair(&p, &curve, 2, 1, -1);
+    set(&p.mb, 0, 0, 1e9);
+    const char *s = draw_pair(&p, 2), *at = NULL, *bar = strstr(s, ")scale(16 ");
+    for (const char *next = s; (next = strstr(next, title)); next++)
+        at = next;
+    double middle = 0, left = 0;
+    while (at && at > s && *at != '<')
+        at--;
+    while (bar && bar > s && *bar != '<')
+        bar--;
+    at = at ? strstr(at, "x=\"") : NULL;
+    bar = bar ? strstr(bar, "translate(") : NULL;
+    CHECK(at && bar && sscanf(at, "x=\"%lf", &middle) == 1 &&
+              sscanf(bar, "translate(%lf", &left) == 1,
+          "a title and a scale");
+    CHECK(left > middle + 3.4 * (double)strlen("working set of a rank (bytes)"),
+          "the scale at %g, the title around %g", left, middle);
+    CHECK(strstr(s, ">+2.0e+10</text>"), "a difference that fits its tile");
+}
+
 static void test_difference_text(void)
 {
     static const double percent[] = {0.2, 18.2, NAN, -6};
@@ -360,9 +410,11 @@ int main(int argc, char **argv)
     test_history();
     test_class_history();
     test_limits();
+    test_outlier();
     test_history_sizes();
     test_difference_map();
     test_difference_curves();
+    test_narrow_map();
     test_difference_text();
     return tap_done();
 }
