@@ -62,6 +62,14 @@ static int json_bad(struct err *err, const char *what, size_t at)
     return err_set(err, ERR_BAD_REQUEST, "", "%s at byte %zu", what, at);
 }
 
+static bool is_code(const char *text, size_t len)
+{
+    for (size_t i = 0; i < 4; i++)
+        if (i >= len || !isxdigit((unsigned char)text[i]))
+            return false;
+    return true;
+}
+
 // *i is behind a quotation mark, and will be at the next one or at the end.
 static int scan_text(const char *text, size_t len, size_t *i, struct err *err)
 {
@@ -72,6 +80,9 @@ static int scan_text(const char *text, size_t len, size_t *i, struct err *err)
             continue;
         if (len - *i >= 6 && memcmp(text + *i, "\\u0000", 6) == 0)
             return json_bad(err, "NUL in a string", *i);
+        // cJSON takes what is no hexadecimal number for 0, which ends the text.
+        if (len - *i >= 2 && text[*i + 1] == 'u' && !is_code(text + *i + 2, len - *i - 2))
+            return json_bad(err, "\\u without four hexadecimal digits", *i);
         ++*i;
     }
     return 0;
@@ -426,7 +437,7 @@ bool json_get_bool(const struct json *object, const char *member, bool otherwise
 
 static size_t blank_end(const char *text, size_t len, size_t at)
 {
-    while (at < len && strchr(" \t\r\n", text[at]))
+    while (at < len && text[at] && strchr(" \t\r\n", text[at]))
         at++;
     return at;
 }

@@ -21,6 +21,8 @@ static void refuses(void)
         {"{\"a\":1,\"a\":2}", "a member twice"},
         {"{\"a\":{\"b\":1,\"b\":1}}", "a member twice, deeper"},
         {"[\"\\u0000\"]", "NUL in a string"},
+        {"[\"\\u12g4\"]", "an escape that is no hexadecimal number"},
+        {"[\"\\u12\"]", "a short one"},
         {"[\"\x01\"]", "a raw control character"},
         {"[\"\xff\"]", "invalid UTF-8"},
         {"[1e999]", "a number out of range"},
