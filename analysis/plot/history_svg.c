@@ -17,7 +17,7 @@
 
 enum {
     WIDTH = 900,
-    LEFT = 76,
+    LEFT = 84, // beside numbers of seven figures
     RIGHT = WIDTH - 24,
     TOP = SVG_TOP + 30, // numbers of the changes in two lines
     BOTTOM = TOP + 300,
