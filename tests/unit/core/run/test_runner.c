@@ -51,7 +51,7 @@ static const struct {
     {"out-of-range", ERR_INTERNAL, "outside"},
     {"negative", ERR_INTERNAL, "index"},
     {"nan", ERR_INTERNAL, "NaN or Infinity"},
-    {"huge", ERR_INTERNAL, "range"},
+    {"huge", ERR_INTERNAL, "must be a number from 0 to 1e+12"},
     {"missing-cell", ERR_INTERNAL, "without a value"},
     {"wrong-count", ERR_INTERNAL, "counted 7 cells, 6 arrived"},
     {"fewer-pairs 5", ERR_INTERNAL, "where none may be left out"},
