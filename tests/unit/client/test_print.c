@@ -109,10 +109,10 @@ static void test_rounded(void)
     static const struct column columns[] = {
         {.name = "value", .title = "VALUE", .number = true, .rounded = true}};
     static const enum output outputs[] = {OUTPUT_TABLE, OUTPUT_CSV, OUTPUT_NDJSON};
-    static const char *const wants[] = {
-        " VALUE\n 122.3\n 1.200\n 20834\n-98.76\n\n", "value\n122.271\n1.2\n20834.1\n-98.76\n\n",
-        "{\"value\":122.271}\n{\"value\":1.2}\n{\"value\":20834.1}\n{\"value\":-98.76}\n"
-        "{\"value\":null}\n"};
+    static const char lines[] = "{\"value\":122.271}\n{\"value\":1.2}\n{\"value\":20834.1}\n"
+                                "{\"value\":-98.76}\n{\"value\":null}\n";
+    static const char *const wants[] = {" VALUE\n 122.3\n 1.200\n 20834\n-98.76\n\n",
+                                        "value\n122.271\n1.2\n20834.1\n-98.76\n\n", lines};
     for (size_t i = 0; i < COUNT_OF(outputs); i++) {
         struct cli c = {.output = outputs[i]};
         struct grid g CLEANUP(grid_fini);
