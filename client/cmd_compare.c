@@ -124,14 +124,12 @@ static void add_verdict(struct grid *g, const char *what, const struct json *dif
     grid_cell(g, "%s", json_get_text(difference, "verdict", "?"));
 }
 
-// unit NULL: a table has no column for it.
 static void add_group(struct grid *g, const struct json *group, const char *unit)
 {
     char what[64];
     group_name(group, what, sizeof what);
     add_verdict(g, what, group);
-    if (unit)
-        grid_cell(g, "%s", unit);
+    grid_cell(g, "%s", unit);
 }
 
 static void print_lines(const struct cli *c, const char *head, const struct json *texts)
@@ -167,21 +165,15 @@ static const struct column verdict_columns[] = {
     {.name = "lo_percent", .title = "from", .number = true},
     {.name = "hi_percent", .title = "to", .number = true},
     {.name = "verdict", .title = "verdict", .paint = verdict_colour},
-    {.name = "unit", .title = ""}, // a table has it in its heading
+    {.name = "unit"}, // a table has it in its heading
 };
-
-static void init_verdicts(struct grid *g, const struct cli *c)
-{
-    const int all = COUNT_OF(verdict_columns);
-    grid_init(g, verdict_columns, c->output == OUTPUT_TABLE ? all - 1 : all);
-}
 
 // The other matrices of the two runs, a line each.
 static void print_others(const struct cli *c, const struct json *answer)
 {
     CLEANUP_GRID struct grid g;
     const char *shown = json_get_text(answer, "matrix", "");
-    init_verdicts(&g, c);
+    grid_init(&g, verdict_columns, COUNT_OF(verdict_columns));
     for (const struct json *m = json_first(json_get(answer, "matrices")); m; m = json_next(m)) {
         char what[64];
         snprintf(what, sizeof what, "%s (%s)", json_get_text(m, "matrix", "?"),
@@ -217,9 +209,9 @@ static void print_headline(const struct cli *c, const struct json *answer)
 static void print_groups(const struct cli *c, const struct json *answer)
 {
     const struct json *comparison = json_get(answer, "comparison");
-    const char *unit = c->output == OUTPUT_TABLE ? NULL : json_get_text(answer, "unit", "");
+    const char *unit = json_get_text(answer, "unit", "");
     CLEANUP_GRID struct grid g;
-    init_verdicts(&g, c);
+    grid_init(&g, verdict_columns, COUNT_OF(verdict_columns));
     for (const struct json *k = json_first(json_get(comparison, "groups")); k; k = json_next(k))
         add_group(&g, k, unit);
     if (c->output == OUTPUT_TABLE) {

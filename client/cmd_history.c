@@ -108,7 +108,6 @@ static void print_series(const struct cli *c, const struct json *answer, bool na
 
 // --- One metric --------------------------------------------------------------------------------
 
-// unit NULL: a table has it in its heading.
 static void add_point(struct grid *g, const struct json *p, const char *unit)
 {
     static const char *const numbers[] = {"value", "lo", "hi"};
@@ -122,8 +121,7 @@ static void add_point(struct grid *g, const struct json *p, const char *unit)
         else
             grid_cell(g, "%s", "");
     }
-    if (unit)
-        grid_cell(g, "%s", unit);
+    grid_cell(g, "%s", unit);
 }
 
 static void print_points(const struct cli *c, const struct json *answer, int64_t limit)
@@ -131,14 +129,13 @@ static void print_points(const struct cli *c, const struct json *answer, int64_t
     static const struct column columns[] = {
         {"run", "run", true},     {"measured", "measured", false},
         {"value", "value", true}, {"lo", "from", true},
-        {"hi", "to", true},       {"unit", "", false},
+        {"hi", "to", true},       {.name = "unit"}, // a table has it in its heading
     };
-    const bool table = c->output == OUTPUT_TABLE;
-    const char *unit = table ? NULL : json_get_text(answer, "unit", "");
+    const char *unit = json_get_text(answer, "unit", "");
     CLEANUP_GRID struct grid g;
     const struct json *points = json_get(answer, "points");
-    int64_t skip = table ? json_count(points) - limit : 0;
-    grid_init(&g, columns, (int)COUNT_OF(columns) - table);
+    int64_t skip = c->output == OUTPUT_TABLE ? json_count(points) - limit : 0;
+    grid_init(&g, columns, COUNT_OF(columns));
     for (const struct json *p = json_first(points); p; p = json_next(p), skip--)
         if (skip <= 0)
             add_point(&g, p, unit);

@@ -119,8 +119,6 @@ static void cmd_runs_add_run(struct grid *g, const struct json *r, bool table)
         grid_cell(g, "%s", "");
     const char *label = json_get_text(r, "label", ""), *note = json_get_text(spec, "note", "");
     grid_cell(g, "%s", table && !*label ? note : label);
-    if (table)
-        return;
     grid_cell(g, "%s", note);
     grid_cell(g, "%s", run_time(measured, false, time));
     grid_cell(g, "%s", source);
@@ -183,14 +181,13 @@ int cmd_runs(struct cli *c, const struct invocation *i, struct err *err)
         {"node", "NODE", false, true},
         {"seconds", "TIME/s", true},
         {"label", "LABEL OR NOTE", false, true},
-        {"note", "NOTE", false}, // from here on not in the table
-        {"measured", "MEASURED", false},
-        {"source", "SOURCE", false},
+        {.name = "note"},
+        {.name = "measured"},
+        {.name = "source"},
     };
-    const int in_table = COUNT_OF(columns) - 3;
     const struct runs_flags *f = i->options;
     struct grid g CLEANUP(grid_fini);
-    grid_init(&g, columns, c->output == OUTPUT_TABLE ? in_table : (int)COUNT_OF(columns));
+    grid_init(&g, columns, COUNT_OF(columns));
     CLEANUP_BUF struct buf all = BUF_INIT;
     struct jsonw w = jsonw_to(&all);
     char next[200] = "";

@@ -188,12 +188,15 @@ static void print_write_cell(const struct column *c, const char *text, bool pain
            sgr ? "\033[0m" : "");
 }
 
-// Of each column; -1: it is empty in all rows and left out.
+// Of each column; -1: it is left out, because it is empty in all rows or not for people.
 static void measure_columns(const struct grid *g, const struct cli *cli,
                             int widths[static COLUMNS_MAX])
 {
     for (int c = 0; c < g->n_columns; c++) {
         bool empty = g->n_rows > 0;
+        widths[c] = -1;
+        if (!g->columns[c].title)
+            continue;
         widths[c] = utf8_columns(g->columns[c].title);
         for (int i = c; i < g->n_rows; i += g->n_columns) {
             CLEANUP_BUF struct buf shown = BUF_INIT;
@@ -210,8 +213,9 @@ static void measure_columns(const struct grid *g, const struct cli *cli,
 static bool fit_columns(const struct grid *g, int room, int widths[static COLUMNS_MAX])
 {
     enum { LEAST = 5, LEAST_WRAPPED = 24, GAP = 2 };
-    const int last = g->n_columns - 1;
-    int total = -GAP;
+    int total = -GAP, last = g->n_columns - 1;
+    while (last > 0 && !g->columns[last].title)
+        last--;
     for (int c = 0; c < g->n_columns; c++)
         total += widths[c] < 0 ? 0 : widths[c] + GAP;
     for (int c = 0; c < g->n_columns && total > room; c++)
@@ -338,14 +342,17 @@ static void write_stacked(const struct grid *g, const struct cli *cli, const int
 {
     int titles = 0;
     for (int c = 0; c < g->n_columns; c++) {
-        int n = widths[c] < 0 && !g->columns[c].spare ? 0 : utf8_columns(g->columns[c].title);
+        const struct column *column = &g->columns[c];
+        bool shown = column->title && (widths[c] >= 0 || column->spare);
+        int n = shown ? utf8_columns(column->title) : 0;
         titles = n > titles ? n : titles;
     }
     for (int i = 0; i < g->n_rows; i++) {
         if (i && i % g->n_columns == 0)
             putchar('\n');
-        if (*g->cells[i])
-            write_stacked_cell(&g->columns[i % g->n_columns], cli, g->cells[i], titles);
+        const struct column *column = &g->columns[i % g->n_columns];
+        if (column->title && *g->cells[i])
+            write_stacked_cell(column, cli, g->cells[i], titles);
     }
 }
 

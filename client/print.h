@@ -7,7 +7,7 @@
 
 struct column {
     const char *name;  // machine name: JSON member, CSV head
-    const char *title; // for people
+    const char *title; // for people; NULL: a table has no such column
     bool number;       // right-aligned; bare in JSON
     bool shrinks;      // its texts may be cut where a table is wider than the terminal
     // How a cell of a table looks where colour is allowed: an SGR such as PRINT_RED, or NULL.

@@ -145,8 +145,9 @@ static void print_others_left_out(const struct cli *c, int n)
 }
 
 static void ranking_print(const struct cli *c, const struct fleet_view *v,
-                          const struct fleet_ranking *r, int64_t limit)
+                          const struct fleet_ranking *r, int metric, int64_t limit)
 {
+    const char *unit = fleet_table_unit(&v->table, v->f, metric);
     static const struct column columns[] = {
         {"rank", "RANK", true},
         {"node", "NODE", false, true},
@@ -155,6 +156,7 @@ static void ranking_print(const struct cli *c, const struct fleet_view *v,
         {.name = "hi", .title = "TO", .number = true, .rounded = true},
         {"percent", "DIFFERENCE %", true},
         {"runs", "RUNS", true},
+        {.name = "unit"}, // the line above a table has it
     };
     CLEANUP_GRID struct grid g;
     grid_init(&g, columns, COUNT_OF(columns));
@@ -167,6 +169,7 @@ static void ranking_print(const struct cli *c, const struct fleet_view *v,
         grid_number(&g, k->hi);
         percent_cell(&g, k->percent);
         grid_cell(&g, "%d", k->runs);
+        grid_cell(&g, "%s", unit);
     }
     grid_print(&g, c);
     if (c->output == OUTPUT_TABLE && r->n > limit)
@@ -203,7 +206,7 @@ int cmd_fleet_ranking(struct cli *c, const struct invocation *i, struct err *err
         ranking_print_json(&o, &r);
     } else if (rc == 0) {
         view_print_head(c, &o.v, o.metric, r.more);
-        ranking_print(c, &o.v, &r, f->limit);
+        ranking_print(c, &o.v, &r, o.metric, f->limit);
     }
     fleet_ranking_fini(&r);
     return rc < 0 ? -1 : gather_end(&o.g, CLI_EXIT_SUCCESS);
@@ -224,7 +227,9 @@ static void shares_print(const struct cli *c, const struct fleet_view *v,
         {"percent_lo", "FROM", true},
         {"percent_hi", "TO", true},
         {"verdict", "VERDICT", false},
+        {.name = "unit"},
     };
+    const char *unit = fleet_table_unit(&v->table, v->f, metric);
     CLEANUP_GRID struct grid g;
     view_print_head(c, v, metric, s->more);
     grid_init(&g, columns, COUNT_OF(columns));
@@ -239,6 +244,7 @@ static void shares_print(const struct cli *c, const struct fleet_view *v,
         percent_cell(&g, k->percent_lo);
         percent_cell(&g, k->percent_hi);
         grid_cell(&g, "%s", fleet_share_verdict(s, i));
+        grid_cell(&g, "%s", unit);
     }
     grid_print(&g, c);
     print_others_left_out(c, s->others);
@@ -325,6 +331,7 @@ static void history_print_points(const struct cli *c, const struct fleet_history
         {.name = "class_median", .title = "MEDIAN", .number = true, .rounded = true},
         {.name = "class_high", .title = "TO", .number = true, .rounded = true},
         {"note", "NOTE", false, true},
+        {.name = "unit"},
     };
     CLEANUP_GRID struct grid g;
     grid_init(&g, columns, COUNT_OF(columns));
@@ -340,6 +347,7 @@ static void history_print_points(const struct cli *c, const struct fleet_history
         grid_number(&g, p->median);
         grid_number(&g, p->high);
         grid_cell(&g, "%s", note);
+        grid_cell(&g, "%s", h->unit);
     }
     grid_print(&g, c);
 }

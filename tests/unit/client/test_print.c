@@ -79,18 +79,19 @@ static void test_wide_cells(void)
     CHECK_STR(shown, want, "columns line up");
 }
 
-// Tables are for people, the other formats for programs.
+// Tables are for people, the other formats for programs: these have a column that no table has.
 static void test_large_numbers(void)
 {
     static const struct column columns[] = {{.name = "text", .title = "TEXT"},
-                                            {.name = "n", .title = "N", .number = true}};
+                                            {.name = "n", .title = "N", .number = true},
+                                            {.name = "unit"}};
     static const struct {
         enum output output;
         const char *want;
     } all[] = {
         {OUTPUT_TABLE, "TEXT        N\n1e9   8841230\n"},
-        {OUTPUT_NDJSON, "{\"text\":\"1e9\",\"n\":8.84123e+06}\n"},
-        {OUTPUT_CSV, "text,n\n1e9,8.84123e+06\n"},
+        {OUTPUT_NDJSON, "{\"text\":\"1e9\",\"n\":8.84123e+06,\"unit\":\"ns\"}\n"},
+        {OUTPUT_CSV, "text,n,unit\n1e9,8.84123e+06,ns\n"},
     };
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         struct cli c = {.output = all[i].output};
@@ -99,6 +100,7 @@ static void test_large_numbers(void)
         grid_init(&g, columns, COUNT_OF(columns));
         grid_cell(&g, "1e9");
         grid_number(&g, 8841234.5);
+        grid_cell(&g, "ns");
         print_grid(&g, &c, shown, sizeof shown);
         CHECK_STR(shown, all[i].want, "a number of seven figures, format %d", (int)all[i].output);
     }
