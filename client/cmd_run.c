@@ -299,6 +299,9 @@ int cmd_run(struct cli *c, const struct invocation *i, struct err *err)
     const struct run_flags *f = i->options;
     const struct spec *s = i->spec;
     CLEANUP_JSON struct json *dry = NULL, *queued = NULL, *run = NULL;
+    if (c->output == OUTPUT_CSV && (f->dry_run || f->detach))
+        return err_set(err, ERR_USAGE, "", "with --%s the output is text or JSON (-o json)",
+                       f->dry_run ? "dry-run" : "detach");
     if (spec_check(s, err) < 0 || spec_check_request(s, err) < 0) {
         err->code = ERR_USAGE;
         return -1;

@@ -34,6 +34,10 @@ def test_label_reads_and_remove_removes(url, daemon, needs_fake_bench):
         refused = run("label", "last", *words, url=url)
         assert refused.returncode == 2 and "--remove" in refused.stderr and stored() == "before BIOS update"
     assert "removed" in run("label", "last", "--remove", url=url).stdout and stored() is None
+    for form in "json", "ndjson":
+        for words, label in ((["a"], "a"), ([], "a"), (["--remove"], None), ([], None)):
+            done = run("label", "last", *words, "-o", form, url=url)
+            assert done.returncode == 0 and json.loads(done.stdout)["label"] == label, done
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another account")
@@ -73,6 +77,9 @@ def test_errors_suggest_and_speak_of_commands(url, daemon, words, said, needs_fa
     (["runs", "--state=over"], '--state: must be queued, running, succeeded, failed, canceled or interrupted; got "over"'),
     (["runs", "--benchmark=latncy"], '--benchmark: "latncy" is not a benchmark (see numaprobe help run)'),
     (["plot", "history", "latncy"], 'metric: "latncy" is not a metric (see numaprobe history)'),
+    (["label", "last", "-o", "csv"], "a label is text or JSON (-o json); numaprobe runs -o csv lists labels"),
+    (["run", "--dry-run", "-o", "csv"], "with --dry-run the output is text or JSON (-o json)"),
+    (["run", "--detach", "-o", "csv"], "with --detach the output is text or JSON (-o json)"),
     (["report", "last", "-o", "csv"], "a report is text or JSON (-o json); numaprobe matrix -o csv has the numbers")])
 def test_an_error_has_what_was_given(url, daemon, words, said, needs_fake_bench):
     daemon.run(size="1", cpus="0")
