@@ -229,11 +229,17 @@ static void close_all(struct daemon *d)
 static int print_help(void)
 {
     puts("usage: numaprobed [options]\n\nServes measurements of this node's memory over HTTP.\n\n"
-         "options (also NUMAPROBED_<NAME> in the environment and in the configuration file):");
+         "options (also NUMAPROBED_<NAME> in the environment, and in the\nconfiguration file):");
     config_print_help(stdout);
     puts("\nexit status:\n  0    stopped by a signal\n  1    failure; the log has the reason\n"
          "  2    usage error");
-    return !all_written(stdout);
+    return written_status("numaprobed");
+}
+
+static int print_version(void)
+{
+    puts("numaprobed " NUMAPROBE_VERSION);
+    return written_status("numaprobed");
 }
 
 int daemon_main(int argc, char **argv)
@@ -257,12 +263,12 @@ int daemon_main(int argc, char **argv)
         return routes_print(routes, stdout);
     if (action == SETTINGS_PRINT) {
         config_print(&d.config, stdout);
-        return !all_written(stdout);
+        return written_status("numaprobed");
     }
     if (action == SETTINGS_CHECK)
         return 0;
     if (action == SETTINGS_VERSION)
-        return puts("numaprobed " NUMAPROBE_VERSION) < 0 || !all_written(stdout);
+        return print_version();
     use_log_level(&d.config);
     int rc = serve(&d, &err);
     if (rc < 0)

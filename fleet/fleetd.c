@@ -203,7 +203,7 @@ static int fleetd_print_help(void)
     fleetd_config_help(stdout);
     puts("\nexit status:\n  0    stopped by a signal\n  1    failure; the log has the reason\n"
          "  2    usage error");
-    return !all_written(stdout);
+    return written_status("numaprobe-fleetd");
 }
 
 static int add_source_nodes(const struct fleetd_config *c, const char *source,
@@ -239,7 +239,7 @@ static int fleetd_print_nodes(const struct fleetd_config *c)
     nodeset_sort(&nodes);
     for (int i = 0; i < nodes.n; i++)
         puts(nodes.names[i]);
-    return !all_written(stdout);
+    return written_status("numaprobe-fleetd");
 }
 
 struct move_display {
@@ -269,7 +269,7 @@ static int fleetd_move(const struct fleetd_config *c)
         return err_info(err.code)->exit;
     }
     printf("The history was copied and compared. Set: store = %s\n", c->move_to);
-    return !all_written(stdout);
+    return written_status("numaprobe-fleetd");
 }
 
 static int fleetd_act(const struct fleetd_config *c, enum settings_action action)
@@ -281,13 +281,14 @@ static int fleetd_act(const struct fleetd_config *c, enum settings_action action
         return routes_print(fleet_routes, stdout);
     case SETTINGS_PRINT:
         fleetd_config_print(c, stdout);
-        return !all_written(stdout);
+        return written_status("numaprobe-fleetd");
     case SETTINGS_OWN:
         return fleetd_print_nodes(c);
     case SETTINGS_OWN_WITH:
         return fleetd_move(c);
     case SETTINGS_VERSION:
-        return puts("numaprobe-fleetd " NUMAPROBE_VERSION) < 0 || !all_written(stdout);
+        puts("numaprobe-fleetd " NUMAPROBE_VERSION);
+        return written_status("numaprobe-fleetd");
     default:
         return 0; // --check-config: it has been
     }

@@ -618,11 +618,23 @@ def test_output_that_cannot_be_written_is_a_failure(many_cpus, where):
     assert done.returncode == 1 and "written" in done.stderr
 
 
-@pytest.mark.parametrize("word", ["--help", "--version"])
-@pytest.mark.parametrize("program", ["client/numaprobe", "daemon/numaprobed", "fleet/numaprobe-fleetd"])
-def test_help_that_cannot_be_written_is_a_failure(program, word):
+PROGRAMS = ["client/numaprobe", "daemon/numaprobed", "fleet/numaprobe-fleetd"]
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["--print-config", "--config=/dev/null"]], ids=lambda w: w[0])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_help_that_cannot_be_written_is_a_failure(program, words):
+    if words[0] == "--print-config" and program == PROGRAMS[0]:
+        return
     with open("/dev/full", "w", encoding="utf-8") as full:
-        assert subprocess.run([build_dir() / program, word], stdout=full, stderr=subprocess.DEVNULL, timeout=PATIENCE).returncode == 1
+        done = subprocess.run([build_dir() / program, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+    assert done.returncode == 1 and done.stderr == f"{program.split('/')[1]}: the output could not be written\n", done
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_help_of_a_program_has_80_columns(program):
+    done = subprocess.run([build_dir() / program, "--help"], capture_output=True, text=True, timeout=PATIENCE)
+    assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
 
 
 def test_an_object_of_very_many_members_is_refused(many_cpus):
