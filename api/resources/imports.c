@@ -70,11 +70,15 @@ static int read_query(const struct request *q, struct import_call *c, struct err
     return request_query_bool(q, "dry_run", &c->dry_run, err);
 }
 
-static int imports_read_member(struct import_call *c, const struct json *v, struct err *err)
+static int imports_read_member(const struct request *q, struct import_call *c, const struct json *v,
+                               struct err *err)
 {
     const char *name = json_name(v);
     const struct import_member *m = find_member(name);
-    if (strcmp(name, "dry_run") == 0)
+    const bool dry_run = strcmp(name, "dry_run") == 0;
+    if (dry_run ? request_query(q, name) != NULL : m && *slot_of(c, m))
+        return err_set(err, ERR_INVALID, name, "is in the query already; give it once");
+    if (dry_run)
         return json_bool(v, &c->dry_run) ? 0
                                          : err_set(err, ERR_INVALID, name, "must be true or false");
     if (!m && strcmp(name, "text") != 0)
@@ -84,18 +88,17 @@ static int imports_read_member(struct import_call *c, const struct json *v, stru
             "pages, method, file, date, dry_run");
     if (!json_text(v))
         return err_set(err, ERR_INVALID, name, "must be a text");
-    if (m && *slot_of(c, m))
-        return err_set(err, ERR_INVALID, name, "is in the query already; give it once");
     if (m)
         *slot_of(c, m) = json_text(v);
     return 0;
 }
 
 // {"text":"…","mode":"serial",…}: then root stays only because the texts are in it.
-static int read_envelope(struct import_call *c, const char *text, struct err *err)
+static int read_envelope(const struct request *q, struct import_call *c, const char *text,
+                         struct err *err)
 {
     for (const struct json *v = json_first(c->root); v; v = json_next(v))
-        if (imports_read_member(c, v, err) < 0)
+        if (imports_read_member(q, c, v, err) < 0)
             return -1;
     c->text = text;
     c->len = strlen(text);
@@ -115,11 +118,14 @@ static int read_body(const struct request *q, struct import_call *c, struct err 
     const struct json *text = json_get(c->root, "text");
     if (!text) {
         c->text = NULL;
-        return 0;
+        return json_get(c->root, "dry_run") == NULL // it would be ignored, as other versions' are
+                   ? 0
+                   : err_set(err, ERR_INVALID, "dry_run",
+                             "belongs in the query here: POST /v1/imports?dry_run=true");
     }
     if (!json_text(text))
         return err_set(err, ERR_INVALID, "text", "must be a text");
-    return read_envelope(c, json_text(text), err);
+    return read_envelope(q, c, json_text(text), err);
 }
 
 static int read_call(const struct request *q, struct import_call *c, struct err *err)

@@ -167,6 +167,18 @@ def test_a_mapping_without_ranks_is_refused(daemon, mapping):
     assert "no line for rank 0" in answer.json["detail"] and count(daemon) == before
 
 
+def test_a_dry_run_of_a_document_is_asked_for_in_the_query(daemon):
+    """As a member of the document it was ignored, like those of other versions, and the run was stored."""
+    run = daemon.get(f"/v1/runs/{post(daemon, TABLE, '?node=dry').json['id']}/export").json
+    assert daemon.request("DELETE", f"/v1/runs/{run['run']['id']}", unix=True).status == 204
+    before = count(daemon)
+    for body in {**run, "dry_run": True}, {"runs": [run], "dry_run": True}:
+        answer = daemon.post("/v1/imports", body)
+        assert answer.status == 422 and answer.json["member"] == "dry_run", answer.body
+        assert "?dry_run=true" in answer.json["detail"] and count(daemon) == before
+    assert daemon.post("/v1/imports?dry_run=true", run).status == 200 and count(daemon) == before
+
+
 def test_envelope_is_strict(daemon):
     assert daemon.post("/v1/imports", {"text": TABLE, "nod": "x"}).json["member"] == "nod"
     assert daemon.post("/v1/imports", {"text": 3}).json["member"] == "text"
