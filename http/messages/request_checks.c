@@ -188,6 +188,19 @@ static bool type_listed(const char *type, const char *list)
     return type && word_listed(type, strcspn(type, "; \t"), list);
 }
 
+// Ignored, "If-None-Match: *" would overwrite what its client asked to leave alone.
+static int check_conditions(const struct request *q, struct err *err)
+{
+    static const char *const names[] = {"If-Match", "If-None-Match", "If-Unmodified-Since"};
+    if (strcmp(q->method, "GET") == 0 || strcmp(q->method, "HEAD") == 0)
+        return 0;
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (request_header(q, names[i]))
+            return err_set(err, ERR_BAD_REQUEST, names[i],
+                           "is supported by GET and HEAD only: a change has no conditions");
+    return 0;
+}
+
 int check_body_headers(const struct request *q, struct err *err)
 {
     const char *length = request_header(q, "Content-Length");
@@ -202,5 +215,5 @@ int check_body_headers(const struct request *q, struct err *err)
         return err_set(err, ERR_BAD_REQUEST, "", "GET and HEAD requests must not have a body");
     if (body && !type_listed(request_header(q, "Content-Type"), q->body_types))
         return err_set(err, ERR_MEDIA_TYPE, "Content-Type", "must be %s", q->body_types);
-    return 0;
+    return check_conditions(q, err);
 }

@@ -8,5 +8,5 @@
 int check_framing(const struct request *q, struct err *err);
 // Host, Origin, Sec-Fetch-Site.
 int check_source(const struct request *q, struct err *err);
-// Content-Length (before the body comes) and Content-Type.
+// Content-Length (before the body comes) and Content-Type, and no conditions of a change.
 int check_body_headers(const struct request *q, struct err *err);
