@@ -16,7 +16,7 @@
 #include "client/when.h"
 
 enum {
-    BODY_MAX = 32 << 20, // what the daemon takes: HTTP_IMPORT_MAX
+    BODY_MAX = 32 << 20, // what the daemon takes: IMPORT_MAX
     PART_BYTES = 4 << 20,
     PART_LINES = 500, // half of what the daemon takes
 };

@@ -93,7 +93,6 @@ enum c2c_home { C2C_HOME_FIRST, C2C_HOME_SECOND, C2C_HOME_THIRD };
 enum {
     SPEC_SIZES_MAX = 48,   // 1 KiB doubled 48 times is 256 PiB: more than any node has
     SPEC_RANKS_MAX = 1024, // two sockets of 256 cores with two threads each
-    SPEC_BODY_MAX = 65536, // a request: all texts below at their longest fit three times
     SPEC_TARGETS_MAX = TARGETS_MAX,
     SPEC_PAIRS_MAX = 64,                      // pairs of ranks that are listed
     SPEC_TARGETS_TEXT = 5 * SPEC_TARGETS_MAX, // nodes of four digits with their commas

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of a comparison share: compare.c tests cells, compare_groups.c the means of
-// groups, compare_verdict.c looks for parts and concludes.
+// What the files of a comparison share: compare.c tests cells, groups.c the means of
+// groups, verdict.c looks for parts and concludes.
 #pragma once
 #include "analysis/compare/comparison.h"
 #include "analysis/stats/rank_places.h"

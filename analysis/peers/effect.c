@@ -17,7 +17,6 @@ const char *const effect_verdict_names[EFFECT_VERDICTS] = {"no", "worse", "bette
 #define DAY_MS INT64_C(86400000)
 #define MEDIAN_VARIANCE 1.57 // of a median, times n, beside a mean
 #define FEW_WAVES_T 2.0      // two waves do not show what waves differ by
-#define SIGNIFICANT 0.05
 
 struct wave {
     int class;

@@ -16,7 +16,7 @@
 #include "model/matrix.h"
 #include "model/record.h"
 
-enum tally { TALLY_WARM, TALLY_DONE, TALLY_LEVEL, TALLIES };
+enum tally { TALLY_WARM, TALLY_DONE, TALLIES };
 
 enum { SLOT_CELLS = 8, SLOT_LINES = 128, SLOT_FLAGS = 10000 };
 

@@ -8,7 +8,7 @@
 #include "base/param.h"
 
 enum {
-    FLEET_SET_ROOM = 64 << 10, // a set of nodes as text: FLEET_NODES_MAX names that do not fold
+    FLEET_SET_ROOM = 64 << 10, // a set of nodes as text: NODESET_TEXT_MAX
     FLEET_AT_ONCE_MAX = 1024,  // a descriptor or two each: below the usual limit of 4,096
 };
 

@@ -3,6 +3,7 @@
 
 A rule that cannot fail is no rule: test_rules.py feeds each of them a bad example first.
 """
+import collections
 import hashlib
 import os
 import re
@@ -649,8 +650,28 @@ def declared_defined(files):
             for name in DECLARED.findall(bare(text)) if name not in defined]
 
 
+COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//([^\n]*)')
+CONSTANT = re.compile(r"^#define ([A-Z]\w+)|^ +([A-Z][A-Z0-9_]+) = ", re.M)
+
+
+def comments_name_files(files):
+    """A comment that names a file names one of ours, or a header of a library that is included."""
+    sources = {p: t for p, t in files.items() if is_c(p)}
+    there = {"/" + p for p in files} | {"/" + name for t in sources.values() for name in re.findall(r"#include <(.+?)>", t)}
+    return [f"{path}: a comment names {name}, which is not there"
+            for path, text in sources.items() for comment in COMMENT.findall(text)
+            for name in re.findall(r"(?<![<\w./-])[\w./-]*\w\.[ch]\b", comment) if not any(t.endswith("/" + name) for t in there)]
+
+
+def constants_used(files):
+    """A constant that is defined is used, if only by a test. NAME_NONE may stand for 0."""
+    words = collections.Counter(word for p, t in files.items() if is_c(p) for word in re.findall(r"\w+", bare(t)))
+    return [f"{path}: nothing uses {name}" for path, text in in_rooms(files).items()
+            for name in map("".join, CONSTANT.findall(bare(text))) if words[name] < 2 and not name.endswith("_NONE")]
+
+
 RULES = [include_directions, inner_directions, module_circles, include_roots, own_header, opening, declared_defined, static_names,
-         one_door, denied_calls, log_values, function_lines, licence_headers, white_space, texts_end, forbidden_words, dockerfile, dockerignore,
+         comments_name_files, constants_used, one_door, denied_calls, log_values, function_lines, licence_headers, white_space, texts_end, forbidden_words, dockerfile, dockerignore,
          routes_documented, installed_links, package_versions, threats_have_tests, tests_are_run, tests_are_patient,
          web_files_listed, vendored_unchanged, schema_steps_unchanged]
 

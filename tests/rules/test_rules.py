@@ -123,6 +123,14 @@ BAD = {
         ("a static beside a function of all", {"core/a.c": "static void tell(int x)\n{\n}\n",
                                                "core/b.c": "void tell(int x)\n{\n}\n"}),
     ],
+    rules.comments_name_files: [
+        ("a file that was renamed", {"core/a.c": "// As core/b.c does.\n"}),
+        ("at the end of a line", {"core/a.c": "int n; // of b.h\n", "core/bb.h": "// c\n"}),
+    ],
+    rules.constants_used: [
+        ("a macro that is left over", {"core/a.c": "#define MOST 5\n// MOST\n"}),
+        ("a constant of an enumeration", {"core/a.h": "enum {\n    MOST = 5,\n};\n", "core/a.c": 'char a[] = "MOST";\n'}),
+    ],
     rules.texts_end: [("an array without room for the end", {"core/a.c": 'char a[5] = "a\\nbcd";\n'})],
     rules.include_roots: [("a sibling by its bare name", {"core/a.c": '#include "b.h"\n',
                                                          "core/b.h": ""})],

@@ -16,7 +16,7 @@ static struct connections all;
 static struct connection *made[4 * PLACES];
 static int n_made;
 
-// What line.c calls of the kernel and of peer.c.
+// What connections.c calls of the kernel and of peer.c.
 int shutdown(int fd, int how)
 {
     (void)fd, (void)how;
