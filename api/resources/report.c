@@ -127,7 +127,11 @@ static int verdict_of(const struct request *q, char *text, size_t room, bool *wo
     options.run = q->arg;
     if (baseline_check_choose(api->store, "", &b, &why) < 0)
         return 0;
-    int made = baseline_check_make(api->store, api->machine->hostname, &b, &options, &result, err);
+    int made = baseline_check_make(api->store, api->machine->hostname, &b, &options, &result, &why);
+    if (made < 0 && why.code != ERR_CONFLICT) // of another benchmark or method, for example
+        *err = why;
+    else
+        made = 0;
     if (made == 0 && result.compared) {
         snprintf(text, room, "%s against the baseline %s: %s", check_state_names[result.state],
                  result.baseline, result.text);

@@ -222,6 +222,17 @@ def test_a_report_to_send(own, tmp_path):
     assert cli(own, "report", str(run), "--html=-", "-o", "json").returncode == 2
 
 
+@pytest.mark.parametrize("other", [{"benchmark": "matrix", "size": "512"}, {"mode": "serial"}, {"size": "1024"}], ids=str)
+def test_a_report_to_send_of_a_run_that_the_baseline_is_not_for(own, other):
+    """The only baseline, of other runs, made the page of every run a conflict."""
+    mine, theirs = succeed(own, mode="concurrent"), succeed(own, **other)
+    assert baseline(own, "default", mine).status in (200, 201)
+    page = own.get(f"/v1/runs/{theirs}/report.html")
+    assert page.status == 200 and b"against the baseline" not in page.body, page.body
+    assert own.get(f"/v1/check?run={theirs}").status == 409  # who asks for it is told why
+    assert b"against the baseline default" in own.get(f"/v1/runs/{mine}/report.html").body
+
+
 def test_a_report_on_a_pair_to_send(own):
     first, second = succeed(own, mode="serial"), succeed(own, mode="concurrent")
     page = Page(own.get(f"/v1/runs/{first}/report.html?with={second}").body.decode())
