@@ -74,6 +74,10 @@ int access_check(const struct request *q, enum scope needed, struct err *err)
         return err_set(err, ERR_FORBIDDEN, "Authorization",
                        "scope %s is required; the certificate of %s has scope %s",
                        scope_name(needed), q->certificate, scope_name(q->granted));
+    if (needed == SCOPE_PUSH) // of no account
+        return err_set(err, ERR_UNAUTHORIZED, "Authorization",
+                       "scope push is required: send a token of a node (Authorization: Bearer …), "
+                       "also over the Unix socket");
     return err_set(err, ERR_UNAUTHORIZED, "Authorization",
                    "scope %s is required: send a token (Authorization: Bearer …), or use the Unix "
                    "socket with an account that has this scope",

@@ -188,7 +188,8 @@ def test_a_token_opens_its_nodes_and_nothing_else(pushed):
     assert post(c, second, mine, page(c, second))[0] == 403, "another node's name"
     refused = push(c, second, mine)
     assert refused.returncode == 4 and f"not for the node {second}" in refused.stderr, refused
-    assert post(c, first, None, body)[0] == 401
+    status, problem = post(c, first, None, body)
+    assert status == 401 and "a token of a node" in problem["detail"] and "account" not in problem["detail"], problem
     wrong = c.home / "wrong"
     wrong.write_text("np_" + 64 * "0")
     wrong.chmod(0o600)
