@@ -29,6 +29,7 @@ static const struct {
     {"(GET /v1/baselines", "see numaprobe baseline list"},
     {"(GET /v1/benchmarks", "see numaprobe help run"},
     {"(GET /v1/history", "see numaprobe history"},
+    {"(GET /openapi.json", "is this the address of the right daemon, of this version?"},
     {"(GET /v1/runs", NULL}, // the command stands before it
 };
 

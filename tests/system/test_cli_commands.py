@@ -87,6 +87,15 @@ def test_an_error_has_what_was_given(url, daemon, words, said, needs_fake_bench)
     assert (done.returncode, done.stderr) == (2, f"numaprobe: {said}\n"), done
 
 
+@pytest.mark.parametrize("words", [["runs"], ["node"], ["topo"], ["show", "1"], ["check"]], ids=lambda w: w[0])
+def test_what_another_daemon_does_not_have_is_not_told_in_requests(url, words):
+    """As at a collector, or behind a path of a proxy."""
+    done = run(*words, url=f"{url}/elsewhere")
+    said = done.stdout if words == ["check"] else done.stderr
+    assert done.returncode == (3 if words == ["check"] else 5) and "GET" not in said, done
+    assert "there is no such path (is this the address of the right daemon, of this version?)" in said, done
+
+
 @pytest.mark.parametrize("address", ["ftp://node1", "http://127.0.0.1:99999", "http://"])
 def test_an_address_that_cannot_be_is_no_daemon_that_does_not_respond(address):
     done = run("runs", url=address)
