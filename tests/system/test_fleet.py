@@ -109,10 +109,9 @@ def test_programs_get_numbers(make_fleet):
         assert abs(line[member] - one["worst"][member]) <= 1e-4 * abs(one["worst"][member]) + 0.01, (member, line, one)
     assert (line["metrics_worse"], line["of"], line["unit"]) == (one["metrics_worse"], one["of"], one["worst"]["unit"]), line
     metric = one["worst"]["metric"]
-    for command in (("ranking", metric), ("compare", metric, "--group-by=kernel"), ("history", metric)):
-        node = fleet.names[0] if command[0] == "history" else fleet.all
-        table = list(csv.DictReader(fleet.run(*command, "-w", node, "-o", "csv").stdout.splitlines()))
-        assert table and all(row["unit"] == one["worst"]["unit"] for row in table), (command, table[:2])
+    for words in (("ranking", metric), ("compare", metric, "--group-by=kernel"), ("history", fleet.names[0], metric)):
+        table = list(csv.DictReader(fleet.run(*words, "-w", fleet.all, "-o", "csv").stdout.splitlines()))
+        assert table and all(row["unit"] == one["worst"]["unit"] for row in table), (words, table[:2])
     assert line["since"] == one["since"] and row == {k: "" if v is None else str(v) for k, v in line.items()}, (line, row)
 
 
