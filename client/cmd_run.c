@@ -300,14 +300,13 @@ int cmd_run(struct cli *c, const struct invocation *i, struct err *err)
     const struct spec *s = i->spec;
     CLEANUP_JSON struct json *dry = NULL, *queued = NULL, *run = NULL;
     if (c->output == OUTPUT_CSV && (f->dry_run || f->detach))
-        return err_set(err, ERR_USAGE, "", "with --%s the output is text or JSON (-o json)",
+        return err_set(err, ERR_USAGE, "",
+                       "with --%s the output is text or JSON (-o json), and has no rows",
                        f->dry_run ? "dry-run" : "detach");
     if (spec_check(s, err) < 0 || spec_check_request(s, err) < 0) {
         err->code = ERR_USAGE;
         return -1;
     }
-    if (f->dry_run && c->output == OUTPUT_CSV)
-        return err_set(err, ERR_USAGE, "", "a plan is text or JSON (-o json), and has no rows");
     if (post(c, i, true, &dry, err) < 0)
         return -1;
     if (f->dry_run)
