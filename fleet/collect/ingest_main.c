@@ -481,13 +481,15 @@ static int retain_some(struct ingest_process *p, enum ingest_kind of, int64_t no
                        int64_t keep_days)
 {
     static const int64_t day_ms = 86400 * 1000;
-    retain_fn *const fn = of == INGEST_WHOLE ? fleet_store_archive_retain : fleet_store_retain;
+    static retain_fn *const fns[] = {[INGEST_PAGE] = fleet_store_retain,
+                                     [INGEST_WHOLE] = fleet_store_archive_retain,
+                                     [INGEST_JUDGED] = fleet_store_findings_retain};
     int64_t newest_ms = p->newest_ms < now_ms ? p->newest_ms : now_ms;
     struct fleet_retention r = {.before_ms = newest_ms - keep_days * day_ms, .now_ms = now_ms};
     struct err err = {0};
     if (!keep_days)
         return 0;
-    if (fn(p->store, &r, &err) == 0)
+    if (fns[of](p->store, &r, &err) == 0)
         err = (struct err){0};
     else if (err.code != ERR_CONFLICT)
         return ingest_fail(&err, true);
@@ -505,7 +507,8 @@ static int retain(struct ingest_process *p)
         return 0;
     p->retain_at_ms = mono + RETAIN_MS;
     return retain_some(p, INGEST_PAGE, now, p->keep_days) < 0 ||
-                   retain_some(p, INGEST_WHOLE, now, p->archive_keep_days) < 0
+                   retain_some(p, INGEST_WHOLE, now, p->archive_keep_days) < 0 ||
+                   retain_some(p, INGEST_JUDGED, now, KEPT_CLOSED_DAYS) < 0
                ? -1
                : 0;
 }

@@ -50,9 +50,10 @@ enum ingest_report_kind {
     INGEST_WANTED_RUN, // node, other (its name when the run was stored), next (its number in the
                        // feed), run (its number): a whole run
     INGEST_WANTED,     // node, hash: a document of facts that only nodes have
-    INGEST_RETAINED, // of (WHOLE: the archive), next (runs that were deleted), more (the next days
-                     // delete others); code and text: what waits, and is tried again
-    INGEST_FAILED,   // text, code, opened: the store cannot be used; the process ends
+    INGEST_RETAINED,   // of (WHOLE: the archive; JUDGED: closed findings), next (how many were
+                       // deleted), more (the next days delete others); code and text: what waits,
+                       // and is tried again
+    INGEST_FAILED,     // text, code, opened: the store cannot be used; the process ends
     // fleet/collect/campaign_wire.h; next is the campaign's number. The body is a campaign, at the
     // start; without one, the last number. Or what is known of some of its nodes.
     INGEST_CAMPAIGN_WAS,

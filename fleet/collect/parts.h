@@ -93,7 +93,7 @@ struct poller {
     struct log_budget node_lines;
     struct unlogged unlogged[NODE_STATES];
     int64_t unlogged_ms; // when they are counted in the log, monotonic; 0: there are none
-    bool retention_blocked, retention_held, archive_held; // as the log has it
+    bool retention_blocked, retention_held, archive_held, findings_held; // as the log has it
     char token[FLEETD_TOKEN_ROOM];
     struct {
         poller_report_fn *fn; // NULL: none

@@ -173,11 +173,24 @@ static void archive_retention_reported(struct poller *p, const struct ingest_rep
     p->archive_held = r->more;
 }
 
+static void findings_retention_reported(struct poller *p, const struct ingest_report *r)
+{
+    if (r->next)
+        log_event(LOG_LVL_INFO, "findings.retention", "deleted=%" PRId64, r->next);
+    if (r->more && !p->findings_held)
+        log_event(
+            LOG_LVL_WARN, "findings.held",
+            "text=\"more months of findings were closed over %d days ago; %d are deleted each "
+            "day: if the clock is wrong, correct it\"",
+            KEPT_CLOSED_DAYS, FLEET_RETAIN_MONTHS);
+    p->findings_held = r->more;
+}
+
 // Each attempt is reported, one a minute while a lock is held. The log has what changed.
 static void retention_reported(struct poller *p, const struct ingest_report *r)
 {
-    if (r->of == INGEST_WHOLE) {
-        archive_retention_reported(p, r);
+    if (r->of == INGEST_WHOLE || r->of == INGEST_JUDGED) {
+        (r->of == INGEST_WHOLE ? archive_retention_reported : findings_retention_reported)(p, r);
         return;
     }
     if (r->next)

@@ -110,7 +110,8 @@ static enum kept_event kept_event_of(const struct kept_finding *f, const struct 
     return f->state == KEPT_FIXED && s->oldest > f->marked_ms ? KEPT_RELAPSED : KEPT_CONFIRMED;
 }
 
-// A mark would hold, and a drain be put off, until the clock is there again: it counts as now.
+// A mark would hold, a drain be put off, and a closed finding be kept, until the clock is there
+// again: it counts as now.
 static int64_t kept_not_ahead(int64_t at_ms, int64_t now_ms)
 {
     return at_ms > now_ms + KEPT_AHEAD_MS ? now_ms : at_ms;
@@ -158,8 +159,10 @@ static int kept_sight_add(struct kept_list *l, const struct kept_sight *s, int64
 static void kept_miss(struct kept_finding *f, int64_t now_ms)
 {
     if (f->state == KEPT_CLOSED && !f->proof) {
-        if (f->closed_ms + KEPT_CLOSED_DAYS * DAY_MS < now_ms)
-            f->change = KEPT_DELETED;
+        int64_t closed_ms = kept_not_ahead(f->closed_ms, now_ms);
+        if (closed_ms != f->closed_ms)
+            f->change = KEPT_MISSING;
+        f->closed_ms = closed_ms;
         return;
     }
     f->change = KEPT_MISSING;

@@ -46,7 +46,7 @@ enum {
     KEPT_MISSES = 3,         // judgements in a row without a finding close it
     KEPT_DOUBLED_MAX = 5,    // times: then 31 days must show a suspect again
     KEPT_MAX = 100000,       // rows
-    KEPT_CLOSED_DAYS = 400,  // a closed one is deleted after so many days
+    KEPT_CLOSED_DAYS = 400,  // a closed one is deleted after so many days (fleet/store/findings.h)
     KEPT_AHEAD_MS = 3600000, // what is later than now by more: the clock was ahead then
     KEPT_GRADES = 3,         // of analysis/peers/peers.h: 0 none (groups), 1 suspect, 2 sure
     KEPT_SURE = 2,

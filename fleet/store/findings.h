@@ -26,6 +26,9 @@ int fleet_store_mark(struct fleet_store *s, const struct fleet_mark *m, struct f
 // Its node was drained for it. One that is not there any more is passed over.
 int fleet_store_drained(struct fleet_store *s, int64_t id, int64_t now_ms, struct err *err);
 int fleet_store_counts(struct fleet_store *s, struct fleet_tally *out, struct err *err);
+// Deletes closed findings that were closed before `before_ms`: in a day those of
+// FLEET_RETAIN_MONTHS months that have some, as fleet_store_retain() does.
+int fleet_store_findings_retain(struct fleet_store *s, struct fleet_retention *r, struct err *err);
 
 struct fleet_kept { // as fn gets it; texts are valid during the call
     int64_t id;

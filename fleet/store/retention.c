@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which months of runs, and of whole runs in the archive, are deleted. A day's months are chosen
-// once, and are stored before the first run is deleted: after a kill, or where another process held
-// a lock, the same months are deleted and no others.
-#include "fleet/store/archive.h"
-
+// Which months of runs, of whole runs in the archive, and of closed findings are deleted. A day's
+// months are chosen once, and are stored before the first run is deleted: after a kill, or where
+// another process held a lock, the same months are deleted and no others.
 #include "base/cleanup.h"
+#include "fleet/store/archive.h"
+#include "fleet/store/findings.h"
 #include "fleet/store/months.h"
 #include "fleet/store/parts.h"
 
@@ -32,6 +32,23 @@ static int whole_oldest(struct fleet_store *s, int64_t from_ms, int64_t *oldest_
 static const struct retained retained_runs = {"retained", "retained_before", run_oldest};
 static const struct retained retained_wholes = {"archive_retained", "archive_retained_before",
                                                 whole_oldest};
+
+// Those that are closed and were not seen since. The finding with the largest number stays, or
+// another one would get that number.
+#define FINDING_OVER                                                                               \
+    "state = CAST($1 AS bigint) AND proof = 0 AND id < (SELECT max(id) FROM finding) AND "
+
+static int finding_oldest(struct fleet_store *s, int64_t from_ms, int64_t *oldest_ms,
+                          struct err *err)
+{
+    static const char sql[] = "SELECT closed_ms FROM finding WHERE " FINDING_OVER
+                              "closed_ms >= CAST($2 AS bigint) ORDER BY closed_ms LIMIT 1";
+    const struct fleet_cell in[] = {CELL_I(KEPT_CLOSED), CELL_I(from_ms)};
+    return s->engine->query(s->db, sql, in, COUNT_OF(in), fleet_number, oldest_ms, err);
+}
+
+static const struct retained retained_findings = {"findings_retained", "findings_retained_before",
+                                                  finding_oldest};
 
 static int day_store(struct fleet_store *s, const struct retained *what, int64_t began_ms,
                      int64_t before_ms, struct err *err)
@@ -145,6 +162,40 @@ int fleet_store_archive_retain(struct fleet_store *s, struct fleet_retention *r,
         return -1;
     int chosen = day_choose(s, &retained_wholes, r, &end_ms, err);
     int rc = fleet_end(s, chosen < 0 ? -1 : wholes_delete(s, r, end_ms, err), err);
+    r->deleted = rc < 0 ? 0 : r->deleted;
+    return rc;
+}
+
+// ---- Closed findings
+
+static int findings_delete(struct fleet_store *s, struct fleet_retention *r, int64_t end_ms,
+                           struct err *err)
+{
+    static const char count[] =
+        "SELECT count(*) FROM finding WHERE " FINDING_OVER "closed_ms < CAST($2 AS bigint)";
+    static const char sql[] =
+        "DELETE FROM finding WHERE " FINDING_OVER "closed_ms < CAST($2 AS bigint)";
+    const struct fleet_cell in[] = {CELL_I(KEPT_CLOSED),
+                                    CELL_I(end_ms < r->before_ms ? end_ms : r->before_ms)};
+    int64_t oldest = INT64_MAX;
+    if (s->engine->query(s->db, count, in, COUNT_OF(in), fleet_number, &r->deleted, err) < 0 ||
+        (r->deleted && fleet_exec(s, sql, in, COUNT_OF(in), err) < 0) ||
+        finding_oldest(s, 0, &oldest, err) < 0)
+        return -1;
+    s->changed |= r->deleted > 0;
+    r->held = oldest < r->before_ms;
+    return 0;
+}
+
+int fleet_store_findings_retain(struct fleet_store *s, struct fleet_retention *r, struct err *err)
+{
+    int64_t end_ms;
+    r->deleted = 0;
+    r->held = false;
+    if (fleet_begin(s, err) < 0)
+        return -1;
+    int chosen = day_choose(s, &retained_findings, r, &end_ms, err);
+    int rc = fleet_end(s, chosen < 0 ? -1 : findings_delete(s, r, end_ms, err), err);
     r->deleted = rc < 0 ? 0 : r->deleted;
     return rc;
 }

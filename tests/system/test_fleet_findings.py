@@ -8,13 +8,16 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import threading
+import time
 import urllib.request
 
 from client import run, terminal  # noqa: F401: terminal is a fixture
 from conftest import PATIENCE, until
 from test_fleet import Fleet
 from test_fleetd import collect, measure, read_again  # noqa: F401: a fixture
+from test_storage import faked_clock, needs_faketime, set_clock
 
 WHOLE = {"id", "what", "grade", "node", "class", "text", "metric", "percent", "lo", "hi", "since", "found", "seen", "opened",
          "closed", "marked", "drained", "times", "state", "note", "by", "evidence"}
@@ -97,6 +100,40 @@ def test_a_mark_stays_over_restarts_and_kills(collect):  # noqa: F811
     f = c.get(f"/v1/fleet/findings/{number}")
     assert (f["state"], f["note"]) == ("fixed", ""), "what was measured before says nothing of the repair"
     assert c.rows(f"SELECT id FROM finding WHERE what = 'outlier' AND node = '{node}'") == [(number,)]
+
+
+@needs_faketime
+def test_closed_findings_outlive_a_clock_that_is_ahead(collect, tmp_path, monkeypatch):  # noqa: F811
+    """Their age counts from the newest run that was received, and in a day those of two months go."""
+    def closed():
+        return [row for (row,) in c.rows("SELECT node FROM finding WHERE state = 5 ORDER BY id")]
+
+    def another_run():
+        with urllib.request.urlopen(f"http://127.1.0.1:{c.fleet.port}/v1/runs", b'{"benchmark": "latency"}', timeout=PATIENCE):
+            pass
+    c = collect(30, "--runs=8", "--bad=1").start()
+    found(c, "outlier")
+    c.stop()
+    with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db")) as db, db:
+        names = [row[1] for row in db.execute("PRAGMA table_info(finding)")]
+        for node, days in (("y1", 10), ("y2", 100), ("y3", 500), ("y4", 600), ("y5", 700)):
+            made = {"id": "(SELECT max(id) + 1 FROM finding)", "identity": f"'alien {node}'", "node": f"'{node}'", "state": "5",
+                    "proof": "0", "misses": "0", "closed_ms": str(int(time.time() - days * 86400) * 1000)}
+            db.execute(f"INSERT INTO finding ({', '.join(f'{n!r}' for n in names)}) SELECT "
+                       f"{', '.join(made.get(n, chr(34) + n + chr(34)) for n in names)} FROM finding LIMIT 1")
+    with monkeypatch.context() as m:
+        for name, value in faked_clock(tmp_path).items():
+            m.setenv(name, value)
+        set_clock(tmp_path, "+2y")
+        c.start()
+    c.wait_up(30)
+    judged(c)
+    another_run()
+    until(lambda: "event=findings.held" in c.log.read_text())
+    assert closed() == ["y1", "y2", "y3"], "two months of a day"
+    set_clock(tmp_path, "+0")
+    assert "text=\"more months of findings were closed over 400 days ago; 2 are deleted each day" in c.log.read_text()
+    assert "event=findings.retention deleted=2" in c.log.read_text()
 
 
 def test_a_mark_that_is_lost_names_the_store(collect):  # noqa: F811

@@ -284,8 +284,15 @@ static void test_lists(void)
     int64_t id = all.id;
     now += (int64_t)(KEPT_CLOSED_DAYS + 1) * 86400000;
     judge_none(KEPT_MISSES);
+    const int64_t most = judged.counts.states[KEPT_CLOSED];
     now += (int64_t)(KEPT_CLOSED_DAYS + 1) * 86400000;
     judge_one(sight(KEPT_ALIEN, "m0000", 2, 2));
+    CHECK(most > MANY - 2 && judged.counts.states[KEPT_CLOSED] >= most - 1,
+          "a judgement deletes none, whatever the clock is");
+    struct fleet_retention r = {.before_ms = now - (int64_t)KEPT_CLOSED_DAYS * 86400000,
+                                .now_ms = now};
+    CHECK(fleet_store_findings_retain(s, &r, &err) == 0 && r.deleted >= MANY - 2,
+          "%" PRId64 " are deleted: %s", r.deleted, err.text);
     all = (struct seen_kept){0};
     fleet_store_findings(s, &(struct fleet_kept_query){.id = id, .states = ~0U}, keep_row, &all,
                          &err);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Months of runs are deleted a few a day, whatever the limit and the clock are.
+// Months of runs, whole runs and closed findings are deleted a few a day, whatever the limit and
+// the clock are.
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "fleet/store/archive.h"
+#include "fleet/store/findings.h"
 #include "tests/unit/fleet/engines.h"
 
 static int count_page(void *ctx, const struct summary_page *page, struct err *e)
@@ -115,9 +117,66 @@ static void test_limit_of_a_day_in_the_archive(const char *where)
     CHECK_INT(archive_retained(end, now + 2 * page_day, false), 1, "and the last one");
 }
 
+static int close_at(const char *node, int64_t now_ms)
+{
+    struct fleet_tally t;
+    const struct kept_sight seen = {
+        .what = KEPT_ALIEN,
+        .grade = KEPT_SURE,
+        .node = node,
+        .class = "",
+        .metric = "",
+        .text = "",
+        .evidence = "{}",
+        .proof = 1,
+    };
+    struct kept_judgement j = {.seen = &seen, .n_seen = 1, .now_ms = now_ms};
+    for (int i = 0; i <= KEPT_MISSES; i++, j.n_seen = 0)
+        CHECK_INT(fleet_store_judge(s, &j, &t, &err), 0, "a judgement: %s", err.text);
+    return t.counts.states[KEPT_CLOSED];
+}
+
+static int64_t findings_retained(int64_t before_ms, int64_t now_ms, bool held)
+{
+    struct fleet_retention r = {.before_ms = before_ms, .now_ms = now_ms};
+    CHECK_INT(fleet_store_findings_retain(s, &r, &err), 0, "deletes: %s", err.text);
+    CHECK_INT(r.held, held, "whether there is more to delete");
+    return r.deleted;
+}
+
+// A clock of the collector and of the nodes that jumps ahead by years.
+static void test_limit_of_a_day_of_findings(const char *where)
+{
+    static const int64_t days[] = {0, 1, 31, 62, 93, 124}; // of January to May
+    static const char *const nodes[] = {"f0", "f1", "f2", "f3", "f4", "f5"};
+    const int64_t end = page_day0 + 2000 * page_day, now = end;
+    int closed = 0;
+    for (size_t i = 0; i < COUNT_OF(days); i++)
+        closed = close_at(nodes[i], page_day0 + days[i] * page_day);
+    CHECK_INT(closed, COUNT_OF(days), "all are closed, and a judgement deletes none");
+    CHECK_INT(findings_retained(page_day0, now, false), 0, "nothing is so old");
+    CHECK_INT(findings_retained(end, now, true), 3, "two months of a day");
+    fleet_store_close(s);
+    s = fleet_store_open(where, FLEET_STORE_WRITE, &err);
+    CHECK(s != NULL, "opens again: %s", err.text);
+    CHECK_INT(findings_retained(end, now + page_day - 1, true), 0, "no more after a restart");
+    CHECK_INT(findings_retained(page_day0 + 50 * page_day, page_day0 + 200 * page_day, false), 0,
+              "the clock is right again");
+    closed = close_at("f6", end);
+    closed = close_at("f6", page_day0 + 200 * page_day);
+    CHECK_INT(findings_retained(end, page_day0 + 201 * page_day, true), 2, "a day later two more");
+    CHECK_INT(findings_retained(end, page_day0 + 202 * page_day, false), 1,
+              "and the last, but not that with the largest number");
+    struct kept_judgement j = {.now_ms = page_day0 + 203 * page_day};
+    struct fleet_tally t;
+    CHECK(fleet_store_judge(s, &j, &t, &err) == 0 && t.counts.states[KEPT_CLOSED] == 1,
+          "that one stays");
+}
+
 int main(void)
 {
     engines_run(test_limit_of_a_day);
     engines_run(test_limit_of_a_day_in_the_archive);
+    engines_run(test_limit_of_a_day_of_findings);
     return tap_done();
 }
