@@ -81,5 +81,6 @@ int health_ready(struct request *q, struct reply *r, struct err *err)
         buf_reset(&body);
         buf_str(&body, "{\"ready\":true}");
     }
+    r->retry_after_s = failed ? REPLY_RETRY_S : 0;
     return reply_json(r, failed ? 503 : 200, &body, err);
 }

@@ -14,6 +14,7 @@
 
 enum {
     STORED_MS = 20000, // for the store to keep a campaign
+    FULL_RETRY_S = 60, // a campaign may end, or be cancelled
     CAMPAIGNS_LIMIT = 50,
     CAMPAIGNS_LIMIT_MAX = 200,
     STATES_LIMIT = 100, // of the nodes of a campaign
@@ -67,6 +68,8 @@ int fleetd_campaign_start(struct request *q, struct reply *r, struct err *err)
     if (q->made > 0)
         return send_settled(q, r, 201, err);
     q->made = 0;
+    if (err->code == ERR_TOO_MANY)
+        r->retry_after_s = FULL_RETRY_S;
     return -1;
 }
 

@@ -140,6 +140,8 @@ void reply_problem(struct reply *r, const struct request *q, const struct err *e
         r->status = info->http; // without memory the status alone must do
         r->type = "application/problem+json";
     }
+    if (!r->retry_after_s && (info->http == 429 || info->http == 503))
+        r->retry_after_s = REPLY_RETRY_S;
     r->file = NULL;
     r->gzip = false;
     shared_body_unref(steal_ptr(&r->shared));

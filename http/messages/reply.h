@@ -52,6 +52,8 @@ struct reply {
     int64_t after;                     // REPLY_STREAM: last event that the client has
 };
 
+enum { REPLY_RETRY_S = 10 };
+
 // What a service adds to a problem document: one member, and when to try again.
 struct problem_more {
     const char *name; // NULL: no member
@@ -73,7 +75,8 @@ int reply_stream(struct reply *r, const struct reply_source *s, int64_t of, int6
 int reply_made_file(struct reply *r, const struct reply_source *s, const char *type);
 // The answer came after the wait that the client preferred: the reply says so (Preference-Applied).
 void reply_waited(struct reply *r, const struct request *q);
-// RFC 9457. `more` may be NULL.
+// RFC 9457. `more` may be NULL. With status 429 or 503 it says when to try again: REPLY_RETRY_S,
+// where r->retry_after_s says nothing else.
 void reply_problem(struct reply *r, const struct request *q, const struct err *err,
                    const struct problem_more *more);
 // What it sends, wherever it is kept; borrowed. NULL with *n > 0: it lies in a file (answer).

@@ -10,8 +10,6 @@
 #include "base/log.h"
 #include "http/access/access.h"
 
-enum { RETRY_BUSY_S = 10 };
-
 const struct route *route_of(struct request *q, const char **allow, struct err *err)
 {
     struct route_args args = {0};
@@ -35,8 +33,6 @@ int dispatch_try(struct request *q, struct reply *r, struct err *err)
 void dispatch_fail(struct request *q, struct reply *r, const struct err *err)
 {
     struct problem_more more = {.json = BUF_INIT};
-    if (err->code == ERR_UNAVAILABLE)
-        more.retry_after_s = RETRY_BUSY_S;
     if (q->service->explain)
         q->service->explain(q, err, &more);
     if (more.retry_after_s)

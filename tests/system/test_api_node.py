@@ -127,7 +127,7 @@ def test_ready_says_what_is_wrong(make_daemon):
     assert answer.status == 503 and answer.headers["Content-Type"] == "application/problem+json"
     assert answer.json["member"] == "programs" and answer.headers["Retry-After"]
     verbose = daemon.get("/readyz?verbose")
-    assert verbose.status == 503 and verbose.json["ready"] is False
+    assert verbose.status == 503 and verbose.json["ready"] is False and verbose.headers["Retry-After"]
     assert {c["name"]: c["ok"] for c in verbose.json["checks"]}["storage"] is True
 
 

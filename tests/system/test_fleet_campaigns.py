@@ -410,6 +410,9 @@ def test_lists_are_paged_and_requests_are_checked(collect):
     assert send(c, "/v1/fleet/campaigns", {"name": "n0", "spec": SPEC})[1]["type"] == "/problems/conflict"
     status, problem = send(c, "/v1/fleet/campaigns", {"name": "one-more", "spec": SPEC})
     assert status == 429 and "16 campaigns" in problem["detail"], problem
+    with contextlib.closing(UnixConnection(f"{c.home}/run/numaprobe-fleetd.sock")) as connection:
+        connection.request("POST", "/v1/fleet/campaigns", json.dumps({"name": "one-more", "spec": SPEC}), {"Content-Type": "application/json"})
+        assert connection.getresponse().headers["Retry-After"] == "60"
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(urllib.request.Request(c.url + "/v1/fleet/campaigns", method="POST", data=b"{}",
                                                       headers={"Content-Type": "application/json"}), timeout=PATIENCE)

@@ -32,6 +32,26 @@ static void test_problem(void)
     reply_fini(&r);
 }
 
+static void test_when_to_try_again(void)
+{
+    const struct request q = {.id = "abc"};
+    for (int code = 0; code < ERR_CODES; code++) {
+        int status = err_info((enum err_code)code)->http;
+        for (int said = 0; said <= 60; said += 60) {
+            struct reply r = {.retry_after_s = said};
+            const struct err err = {.code = (enum err_code)code};
+            reply_problem(&r, &q, &err, NULL);
+            bool waits = status == 429 || status == 503;
+            CHECK_INT(r.retry_after_s,
+                      said    ? said
+                      : waits ? REPLY_RETRY_S
+                              : 0,
+                      "%s says when to try again", err_info((enum err_code)code)->slug);
+            reply_fini(&r);
+        }
+    }
+}
+
 static void test_shared(void)
 {
     struct reply own = {.status = 200, .store = true}, r = {.store = true};
@@ -299,6 +319,7 @@ int main(void)
     test_lists_of_several_lines();
     test_file();
     test_problem();
+    test_when_to_try_again();
     test_shared();
     test_etag();
     test_split();
