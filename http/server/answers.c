@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "http/access/access.h"
 #include "http/server/dispatch.h"
 #include "http/server/parts.h"
 
@@ -15,12 +16,20 @@ enum {
     STOPPING_MS = 1000,
 };
 
+// A token may have been revoked, or have got another scope, since the request came.
+static bool still_allowed(struct exchange *x, struct err *err)
+{
+    return !*x->q.token || (access_identify(&x->q, err) == 0 && dispatch_allows(&x->q, err) == 0);
+}
+
 static ssize_t read_stream(void *ctx, uint64_t pos, char *out, size_t room)
 {
     struct exchange *x = ctx;
     (void)pos;
     if (x->gone)
         return MHD_CONTENT_READER_END_WITH_ERROR;
+    if (!still_allowed(x, NULL))
+        return MHD_CONTENT_READER_END_OF_STREAM;
     ssize_t n = x->source->read(x->opened, out, room);
     if (n > 0)
         return n;
@@ -151,6 +160,21 @@ static enum MHD_Result refuse_stopping(struct exchange *x)
     return exchange_send_error(x, &err, true);
 }
 
+// Of a request that has changed something already it is said what it did.
+static bool may_have_changed(const struct exchange *x)
+{
+    bool begun = x->opened || x->q.again || x->q.made || x->job || x->taking || x->prepared;
+    return begun && strcmp(x->q.method, "GET") != 0 && !is_head(x);
+}
+
+static enum MHD_Result refuse_revoked(struct exchange *x, const struct err *err)
+{
+    exchange_leave_queues(x);
+    exchange_close_source(x);
+    reply_fini(&x->r);
+    return exchange_send_error(x, err, true);
+}
+
 static enum MHD_Result answer_now(struct exchange *x)
 {
     reply_fini(&x->r);
@@ -179,9 +203,12 @@ static bool is_late(const struct server *s)
 enum MHD_Result exchange_answer(struct exchange *x)
 {
     enum MHD_Result sent;
+    struct err err;
     exchange_end_wait(x);
     if (x->gone)
         return MHD_NO;
+    if (!may_have_changed(x) && !still_allowed(x, &err))
+        return refuse_revoked(x, &err);
     if (x->opened && x->r.kind == REPLY_FILE)
         return send_made_file(x);
     if (x->server->stopping && (x->job || x->taking || (x->waited_turn && is_late(x->server))))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections that wait: suspended ones are where HTTP libraries have their bugs."""
 import http.client
+import json
 import os
 import re
 import resource
@@ -12,6 +13,7 @@ import time
 import pytest
 
 from conftest import FAKE_BENCH, PATIENCE, build_dir, fake_bench_env, read_answer, until
+from test_access import cli
 
 pytestmark = pytest.mark.usefixtures("needs_fake_bench")
 SPEC = {"benchmark": "latency", "size": "1", "cpus": "0"}
@@ -111,6 +113,44 @@ def test_who_goes_leaves_nothing(held, path, reset):
         until(lambda: descriptors(daemon) <= before + 8)
     assert daemon.get(f"/v1/runs/{run}?wait=1").json["state"] == "queued"
     cancel(daemon, run)
+
+
+def test_a_token_that_is_revoked_ends_what_it_opened(held):
+    """A stream of events ends before the next event, and a wait with 401. A change is told what it has done."""
+    daemon, run = held()
+    by_socket = {"daemon": daemon}
+    token = cli("token", "create", "gone", "--scope=run", **by_socket).stdout.strip()
+    kept = cli("token", "create", "kept", "--scope=read", **by_socket).stdout.strip()
+
+    def shown(text):
+        return b"\r\nAuthorization: Bearer " + text.encode() + b"\r\n\r\n"
+
+    def with_token(text, path):
+        return ask(daemon, waiting_for(run, path)[:-4] + shown(text))
+    crowd = [with_token(token, b"/events"), with_token(token, b"?wait=60")]
+    stays = [with_token(kept, b"/events"), with_token(kept, b"?wait=60")]
+    body = json.dumps(SPEC).encode()
+    change = ask(daemon, b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nPrefer: wait=60\r\n"
+                         b"Content-Length: %d" % len(body) + shown(token) + body)
+    until(lambda: len(daemon.get("/v1/runs").json["runs"]) == 3)
+    for s in (crowd[0], stays[0]):
+        data = b""
+        while b'"queued"' not in data:
+            data += s.recv(65536)
+    all_are_read(daemon)
+    assert cli("token", "revoke", "gone", **by_socket).returncode == 0
+    cancel(daemon, run)
+    rest = b""
+    while not rest.endswith(b"0\r\n\r\n"):
+        more = crowd[0].recv(65536)
+        assert more, rest
+        rest += more
+    assert b"canceled" not in rest, rest
+    assert read_answer(crowd[1])[0] == 401
+    assert b"canceled" in stays[0].recv(65536) and b'"state":"canceled"' in read_answer(stays[1])[2]
+    cancel(daemon, run + 1)
+    status, _, body = read_answer(change)
+    assert status == 200 and b'"state":"canceled"' in body, (status, body)
 
 
 # Long polls of another account: prints "sent" for each, reads a line when the daemon has read them, prints how many wait and
