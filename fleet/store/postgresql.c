@@ -18,6 +18,7 @@
 #include "fleet/store/pack.h"
 #include "fleet/store/pg.h"
 #include "fleet/store/pg_read.h"
+#include "fleet/store/writer.h"
 #include "model/metric.h"
 #include "schema/schema.h"
 
@@ -89,11 +90,17 @@ static int pgx_check_tables(struct pgx *p, int64_t version, struct err *err)
                            version);
 }
 
-static int pgx_migrate(struct pgx *p, struct err *err)
+static int64_t pgx_known(void)
 {
-    int64_t version, known = 0;
+    int64_t known = 0;
     while (schema_fleet_pg[known].name)
         known++;
+    return known;
+}
+
+static int pgx_migrate(struct pgx *p, struct err *err)
+{
+    int64_t version, known = pgx_known();
     if (pgx_version(p, &version, err) < 0 ||
         (version <= known && pgx_check_tables(p, version, err) < 0))
         return -1;
@@ -102,7 +109,8 @@ static int pgx_migrate(struct pgx *p, struct err *err)
                        "the database has schema %" PRId64 ", this program knows %" PRId64 "%s",
                        version, known,
                        version > known ? "; it is left alone: run the newer numaprobe"
-                                       : "; the process that writes migrates it");
+                                       : "; the process that writes migrates it: if it is of an "
+                                         "older numaprobe, update that one");
     for (; version < known; version++)
         if (pgx_step(p, &schema_fleet_pg[version], version + 1, err) < 0)
             return -1;
@@ -117,9 +125,13 @@ static int pgx_lock(struct pgx *p, struct err *err)
                 "SET lock_timeout = 0",
                 err) == 0)
         return 0;
-    return err && err->code == ERR_CONFLICT
-               ? err_set(err, ERR_CONFLICT, "store", "another process writes to the database")
-               : -1;
+    if (!err || err->code != ERR_CONFLICT)
+        return -1;
+    int64_t version = 0;
+    char writer[FLEET_WRITER_ROOM] = "";
+    if (pgx_version(p, &version, NULL) == 0)
+        fleet_writer_text(version, pgx_known(), writer);
+    return err_set(err, ERR_CONFLICT, "store", "another process writes to the database%s", writer);
 }
 
 // What each connection needs, whatever the server, the database or the role sets. Times end long

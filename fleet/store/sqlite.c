@@ -22,6 +22,7 @@
 #include "core/store/sqlite.h"
 #include "fleet/store/frozen.h"
 #include "fleet/store/pack.h"
+#include "fleet/store/writer.h"
 #include "model/metric.h"
 #include "schema/schema.h"
 
@@ -79,9 +80,28 @@ static const char sql_oldest[] =
 
 // ---- Opening
 
+static int64_t lite_known(void)
+{
+    int64_t known = 0;
+    while (schema_fleet_sqlite[known].name)
+        known++;
+    return known;
+}
+
+static void lite_writer_text(const char *path, char out[static FLEET_WRITER_ROOM])
+{
+    sqlite3 *db = NULL;
+    int64_t version = 0;
+    if (sq_open(&db, path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) == 0)
+        sq_number(db, "PRAGMA user_version", &version, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    fleet_writer_text(version, lite_known(), out);
+    sqlite3_close(db);
+}
+
 static int lite_lock(struct lite *l, const char *path, struct err *err)
 {
-    char name[600], holder[32] = "";
+    char name[600], holder[32] = "", writer[FLEET_WRITER_ROOM];
     snprintf(name, sizeof name, "%s-lock", path);
     CLEANUP_FD int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
     if (fd < 0)
@@ -92,8 +112,9 @@ static int lite_lock(struct lite *l, const char *path, struct err *err)
                        name, strerror(errno));
     if (!locked) {
         file_read_text(name, holder, sizeof holder);
-        return err_set(err, ERR_CONFLICT, "store", "another process (%s) writes to %s",
-                       *holder ? holder : "unknown", path);
+        lite_writer_text(path, writer);
+        return err_set(err, ERR_CONFLICT, "store", "another process (%s) writes to %.*s%s",
+                       *holder ? holder : "unknown", *writer ? 64 : 200, path, writer);
     }
     if (ftruncate(fd, 0) == 0)
         dprintf(fd, "%d\n", (int)getpid());
@@ -168,12 +189,11 @@ static int lite_open_reader(struct lite *l, const char *path, struct err *err)
                    : -1;
     if (migrate_check_tables(l->db, path, version, &lite_migration, err) < 0)
         return -1;
-    int64_t known = 0;
-    while (schema_fleet_sqlite[known].name)
-        known++;
+    int64_t known = lite_known();
     return version != known ? err_set(err, ERR_STORAGE, "store",
-                                      "%s has schema %" PRId64 ", this program reads %" PRId64
-                                      "; the process that writes migrates it",
+                                      "%.64s has schema %" PRId64 ", this program reads %" PRId64
+                                      "; the process that writes migrates it: if it is of an older "
+                                      "numaprobe, update that one",
                                       path, version, known)
                             : 0;
 }

@@ -155,6 +155,34 @@ static void check_migrated(const char *where)
     fleet_store_close(s);
 }
 
+// What stands by names which of the two programs is to be updated.
+static void check_other_writer(const char *where, const char *says)
+{
+    struct fleet_store *other = fleet_store_open(where, FLEET_STORE_WRITE, &err);
+    CHECK(!other && err.code == ERR_CONFLICT && strstr(err.text, "another process") &&
+              !strstr(err.text, "numaprobe (schema") == !*says && strstr(err.text, says),
+          "the writer is of a schema %s: %s", *says ? "that is not ours" : "of ours", err.text);
+    CHECK(strlen(err.text) < 200, "it fits a report");
+    fleet_store_close(other);
+}
+
+static void test_other_writer(void)
+{
+    char back[60];
+    struct fleet_store *s = fleet_store_open(path, FLEET_STORE_WRITE, &err);
+    snprintf(back, sizeof back, "PRAGMA user_version = %d", lite_version());
+    check_other_writer(path, "");
+    lite_exec("PRAGMA user_version = 1");
+    check_other_writer(path, "; it is an older numaprobe (schema 1, ");
+    struct fleet_store *r = fleet_store_open(path, FLEET_STORE_READ, &err);
+    CHECK(!r && strstr(err.text, "if it is of an older numaprobe, update that one"),
+          "readers say so too: %s", err.text);
+    lite_exec("PRAGMA user_version = 999");
+    check_other_writer(path, "; it is a newer numaprobe (schema 999, ");
+    lite_exec(back);
+    fleet_store_close(s);
+}
+
 // Made by a program from before the first release, whose first schema had fewer tables.
 static void check_unreleased(const char *where)
 {
@@ -286,6 +314,14 @@ static void test_postgresql(const struct cluster *c)
     pg_change(c, "UPDATE schema_version SET version = version + 900");
     check_refused(c->uri, "a newer schema");
     pg_change(c, "UPDATE schema_version SET version = version - 900");
+    struct fleet_store *w = fleet_store_open(c->uri, FLEET_STORE_WRITE, &err);
+    check_other_writer(c->uri, "");
+    pg_change(c, "UPDATE schema_version SET version = version + 900");
+    check_other_writer(c->uri, "; it is a newer numaprobe (schema 9");
+    pg_change(c, "UPDATE schema_version SET version = version - 901");
+    check_other_writer(c->uri, "; it is an older numaprobe (schema ");
+    pg_change(c, "UPDATE schema_version SET version = version + 1");
+    fleet_store_close(w);
     pg_change(c, "ALTER TABLE setup DROP COLUMN good; UPDATE schema_version SET version = 1");
     check_migrated(c->uri);
     pg_change(c, "ALTER TABLE note RENAME TO absent");
@@ -321,6 +357,7 @@ int main(void)
     test_full();
     test_read_only();
     test_versions();
+    test_other_writer();
     lite_exec("ALTER TABLE setup DROP COLUMN good; PRAGMA user_version = 1");
     check_migrated(path);
     test_unreleased();
