@@ -6,6 +6,7 @@
 #include "fleet/collect/ingest.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -43,13 +44,13 @@ struct ingest {
     int socket; // -1: there is no process
     pid_t pid;
     struct loop_watch *readable, *writable;
-    struct loop_timer *restart;
+    struct loop_timer *restart, *stall;
     struct ingest_queue waiting, sent;
     struct buf out, in;
     size_t backlog; // bytes of the bodies of both queues
     int alone;      // so many items are sent one at a time
     int64_t restart_ms;
-    bool ready, stopping;
+    bool ready, stopping, stalled;
     enum err_code failed;        // why the process is about to end; ERR_NONE: not known
     struct ingest_head doubtful; // was sent alone when it died; node "": none was
 };
@@ -82,6 +83,30 @@ static void items_drop(struct ingest *i, struct ingest_queue *q)
 
 static void on_writable(void *ctx, uint32_t events);
 
+// Something was confirmed, or is due from now on.
+static void await_report(struct ingest *i)
+{
+    loop_timer_set(i->stall, i->socket >= 0 && (!i->ready || i->sent.n) ? INGEST_STALL_MS : -1);
+}
+
+static void report_stall(struct ingest *i, const char *text)
+{
+    struct ingest_report r = {.kind = INGEST_STALLED, .opened = i->ready};
+    snprintf(r.text, sizeof r.text, "%s", text);
+    i->stalled = *text;
+    i->user.report(i->user.ctx, &r);
+}
+
+static void on_stall(void *ctx, uint32_t events)
+{
+    struct ingest *i = ctx;
+    (void)events;
+    report_stall(i, i->ready ? "the store has confirmed nothing for 10 s: the database or the disk "
+                               "does not respond"
+                             : "the store has not opened for 10 s: it is upgraded, or the database "
+                               "or the disk does not respond");
+}
+
 // Moves items to the socket as long as it takes them.
 static void ingest_pump(struct ingest *i)
 {
@@ -93,6 +118,8 @@ static void ingest_pump(struct ingest *i)
             buf_add(&i->out, e->body.data, e->body.len);
             buf_free(&e->body);
             items_add(&i->sent, e);
+            if (i->ready && i->sent.n == 1)
+                await_report(i);
         }
         if (!i->out.len)
             break;
@@ -125,7 +152,9 @@ static void forget_process(struct ingest *i)
     fd_cleanup(&i->socket);
     child_end(&i->pid);
     i->ready = false;
+    i->stalled = false;
     i->failed = ERR_NONE;
+    await_report(i);
     buf_free(&i->out);
     buf_free(&i->in);
 }
@@ -191,6 +220,8 @@ static void clear_doubt(struct ingest *i, const struct ingest_head *h)
 
 static void take_report(struct ingest *i, const struct ingest_report *r)
 {
+    if (i->stalled)
+        report_stall(i, "");
     if (r->kind == INGEST_READY)
         i->ready = true;
     if (r->kind == INGEST_FAILED)
@@ -206,6 +237,7 @@ static void take_report(struct ingest *i, const struct ingest_report *r)
             free(e);
         }
     }
+    await_report(i);
     i->user.report(i->user.ctx, r);
 }
 
@@ -262,8 +294,10 @@ static int start_ingest(struct ingest *i, struct err *err)
         i->pid = 0;
         return err_sys(err, "starting the process that stores");
     }
-    if (watch_ingest(i, &ours, err) == 0)
+    if (watch_ingest(i, &ours, err) == 0) {
+        await_report(i);
         return 0;
+    }
     forget_process(i);
     return -1;
 }
@@ -295,7 +329,8 @@ struct ingest *ingest_new(struct loop *loop, const struct ingest_store *store,
     i->socket = -1;
     i->restart_ms = RESTART_MS;
     i->restart = loop_timer_new(loop, on_restart, i, err);
-    if (i->restart && start_ingest(i, err) == 0)
+    i->stall = i->restart ? loop_timer_new(loop, on_stall, i, err) : NULL;
+    if (i->stall && start_ingest(i, err) == 0)
         return i;
     ingest_free(i);
     return NULL;
@@ -330,6 +365,7 @@ void ingest_free(struct ingest *i)
     items_drop(i, &i->waiting);
     items_drop(i, &i->sent);
     loop_timer_free(i->restart);
+    loop_timer_free(i->stall);
     free(i);
 }
 

@@ -16,6 +16,8 @@ enum {
     // A page has at most 4 MiB (fetch/): two of the largest, or 90 usual ones of 100 runs. They
     // take longer to store than more take to come. Above it nothing more is requested.
     INGEST_BACKLOG_MAX = 8 << 20,
+    // Without a report while one is due: the store does not respond, or is upgraded.
+    INGEST_STALL_MS = 10000,
 };
 
 struct ingest;

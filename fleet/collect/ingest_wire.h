@@ -53,7 +53,10 @@ enum ingest_report_kind {
     INGEST_RETAINED,   // of (WHOLE: the archive; JUDGED: closed findings), next (how many were
                        // deleted), more (the next days delete others); code and text: what waits,
                        // and is tried again
-    INGEST_FAILED,     // text, code, opened: the store cannot be used; the process ends
+    // opened, text: by the collector itself, where the process has confirmed nothing for
+    // INGEST_STALL_MS; with an empty text: it has confirmed something since.
+    INGEST_STALLED,
+    INGEST_FAILED, // text, code, opened: the store cannot be used; the process ends
     // fleet/collect/campaign_wire.h; next is the campaign's number. The body is a campaign, at the
     // start; without one, the last number. Or what is known of some of its nodes.
     INGEST_CAMPAIGN_WAS,

@@ -150,8 +150,9 @@ static void on_fetch(void *ctx, uint32_t events)
 static void store_becomes(struct poller *p, enum store_state state, const char *why)
 {
     struct poller_totals *t = &p->totals;
+    bool waits = state == STORE_OPENING && strcmp(why, t->store) != 0; // for something else now
     snprintf(t->store, sizeof t->store, "%s", why);
-    if (state == t->store_state)
+    if (state == t->store_state && !waits)
         return;
     log_event(state == STORE_READY ? LOG_LVL_INFO : LOG_LVL_WARN, "store",
               "was=%s is=%s text=\"%s\"", store_state_names[t->store_state],
@@ -210,12 +211,28 @@ static void retention_reported(struct poller *p, const struct ingest_report *r)
     p->retention_held = r->more;
 }
 
+// Without a state of its own: whether it is slow or has gone is not known yet.
+static void store_stalled(struct poller *p, const struct ingest_report *r)
+{
+    struct poller_totals *t = &p->totals;
+    if (t->store_state != STORE_READY && t->store_state != STORE_OPENING)
+        return;
+    snprintf(t->store, sizeof t->store, "%s", r->text);
+    if (*r->text)
+        log_event(LOG_LVL_WARN, "store.stalled", "is=%s text=\"%s\"",
+                  store_state_names[t->store_state], log_quote(r->text).text);
+    else
+        log_event(LOG_LVL_INFO, "store.responds", "is=%s", store_state_names[t->store_state]);
+}
+
 // A disk that is full can be opened: that something was stored shows that it can be written again.
 static void store_reported(struct poller *p, const struct ingest_report *r)
 {
     bool stored = r->kind == INGEST_STORED && r->of == INGEST_PAGE;
     if (r->kind == INGEST_RETAINED)
         retention_reported(p, r);
+    if (r->kind == INGEST_STALLED)
+        store_stalled(p, r);
     if (r->kind == INGEST_FAILED) {
         p->store_failed_open = r->opened;
         store_becomes(p, store_state_of(r->code), r->text);

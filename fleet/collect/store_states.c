@@ -19,6 +19,7 @@ enum store_state store_state_of(enum err_code failed)
         enum store_state state;
     } states[] = {{ERR_CONFLICT, STORE_STANDBY},
                   {ERR_UNAVAILABLE, STORE_UNREACHABLE},
+                  {ERR_TIMEOUT, STORE_OPENING},
                   {ERR_DAMAGED, STORE_DAMAGED}};
     for (size_t i = 0; i < COUNT_OF(states); i++)
         if (states[i].code == failed)

@@ -23,6 +23,8 @@ int fleetd_ready(struct request *q, struct reply *r, struct err *err)
     const struct fleet_services *s = fleet_of(q);
     struct poller_totals t;
     poller_totals(s->poller, &t);
+    if (t.store_state == STORE_READY && *t.store)
+        return err_set(err, ERR_UNAVAILABLE, "store", "%s", t.store);
     if (t.store_state != STORE_READY)
         return err_set(err, ERR_UNAVAILABLE, "store", "%s: %s", store_state_names[t.store_state],
                        *t.store ? t.store : "the store is being opened");

@@ -56,11 +56,42 @@ static int pgx_version(struct pgx *p, int64_t *version, struct err *err)
                  : 0;
 }
 
+struct pgx_holder {
+    char text[160];
+};
+
+static int pgx_upgrade_row(void *ctx, const struct fleet_cell *row, struct err *err)
+{
+    struct pgx_holder *holder = ctx;
+    (void)err;
+    snprintf(holder->text, sizeof holder->text, "process %s of PostgreSQL (%s) uses table %s",
+             row[0].t, row[1].t, row[2].t);
+    return 0;
+}
+
+// Who uses a table of ours, for which a step of the upgrade waited in vain. It is tried again.
+static int pgx_explain_upgrade(struct pgx *p, struct err *err)
+{
+    static const char sql[] =
+        "SELECT CAST(a.pid AS text), concat_ws(', ', nullif(a.application_name, ''), a.usename), "
+        "CAST(c.relname AS text) FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) "
+        "JOIN pg_class AS c ON c.oid = l.relation WHERE l.granted AND c.relkind IN ('r', 'p') "
+        "AND a.datname = current_database() AND a.pid <> pg_backend_pid() "
+        "AND c.relnamespace = CAST(current_schema() AS regnamespace) "
+        "ORDER BY a.backend_start, c.relname LIMIT 1";
+    struct pgx_holder holder = {"another process uses a table"};
+    if (!err || err->code != ERR_CONFLICT)
+        return -1;
+    pg_query(p->c, sql, NULL, 0, pgx_upgrade_row, &holder, NULL, NULL);
+    return err_set(err, ERR_TIMEOUT, "store", "the upgrade waits: %s", holder.text);
+}
+
+// Whoever waits to change a table keeps all others from reading it: the wait is short.
 static int pgx_step(struct pgx *p, const struct embedded *step, int64_t version, struct err *err)
 {
     char set[100];
     snprintf(set, sizeof set, "UPDATE schema_version SET version = %" PRId64, version);
-    if (pg_exec(p->c, "BEGIN", err) < 0)
+    if (pg_exec(p->c, "BEGIN; SET LOCAL lock_timeout = '2s'", err) < 0)
         return -1;
     if (pg_exec(p->c,
                 "CREATE TABLE IF NOT EXISTS schema_version (version int NOT NULL);"
@@ -71,7 +102,8 @@ static int pgx_step(struct pgx *p, const struct embedded *step, int64_t version,
         pg_exec(p->c, "COMMIT", err) == 0)
         return 0;
     pg_exec(p->c, "ROLLBACK", NULL);
-    return err_prefix(err, "migration %s", step->name);
+    return err && err->code == ERR_CONFLICT ? pgx_explain_upgrade(p, err)
+                                            : err_prefix(err, "migration %s", step->name);
 }
 
 // As migrate_check_tables(): programs that were never released made less under the same number.
@@ -605,10 +637,6 @@ static int pgx_retain_part(struct pgx *p, int month, int64_t before_ms, int64_t 
                ? pg_query(p->c, FLEET_SQL_DELETED, &CELL_I(before_ms), 1, NULL, NULL, NULL, err)
                : 0;
 }
-
-struct pgx_holder {
-    char text[100];
-};
 
 static int pgx_holder_row(void *ctx, const struct fleet_cell *row, struct err *err)
 {

@@ -2,8 +2,12 @@
 """The collector on a database that an administrator has set up in a way of their own: right results, or an error that says what
 is wrong."""
 import contextlib
+import json
 import os
+import signal
 import subprocess
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -105,3 +109,55 @@ def test_a_copy_of_the_database_delays_only_the_deletion(collect, make_postgresq
     until(lambda: (measure(c.fleet, NODES), months(server)[0] != all_months[0])[1])
     until(lambda: "event=retention.resumed" in c.log.read_text())
     assert c.log.read_text().count("event=retention.blocked") == 1
+
+
+def test_a_server_that_hangs_is_stated(collect, make_postgresql):  # noqa: F811
+    """The process of PostgreSQL that serves what stores is stopped: nothing is lost, and the status and the log state it."""
+    server = make_postgresql()
+    c = collect(NODES, "--run-ms=0", collector=[f"--store={server.uri}"]).start()
+    wait_state(c, "ready")
+    wait_runs(server, NODES * 12)
+    [(writer,)] = server.rows("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted")
+    os.kill(int(writer), signal.SIGSTOP)
+    try:
+        measure(c.fleet, NODES)
+        said = until(lambda: (s := c.status())["store_problem"] and s)
+        assert said["store_state"] == "ready" and said["store_problem"] == (
+            "the store has confirmed nothing for 10 s: the database or the disk does not respond"), said
+        with ready_refused(c) as problem:
+            assert problem["member"] == "store" and problem["detail"] == said["store_problem"], problem
+    finally:
+        os.kill(int(writer), signal.SIGCONT)
+    wait_runs(server, NODES * 13)
+    until(lambda: not c.status()["store_problem"])
+    log = c.log.read_text()
+    assert log.count("event=store.stalled is=ready text=") == 1 and log.count("event=store.responds is=ready") == 1, log
+
+
+@contextlib.contextmanager
+def ready_refused(c):
+    try:
+        urllib.request.urlopen(f"{c.url}/readyz", timeout=PATIENCE)
+        raise AssertionError("it is ready")
+    except urllib.error.HTTPError as refused:
+        assert refused.code == 503 and refused.headers["Retry-After"]
+        yield json.load(refused)
+
+
+def test_an_upgrade_that_waits_for_a_reader_states_it(collect, make_postgresql):  # noqa: F811
+    server = make_postgresql()
+    c = collect(NODES, "--run-ms=0", collector=[f"--store={server.uri}"]).start()
+    wait_state(c, "ready")
+    wait_runs(server, NODES * 12)
+    c.stop()
+    server.rows("ALTER TABLE setup DROP COLUMN good; UPDATE schema_version SET version = 1")  # as the first release left it
+    with psql(server, "BEGIN", "LOCK setup IN ACCESS SHARE MODE"):
+        c.start()
+        said = until(lambda: "upgrade waits" in (s := c.status())["store_problem"] and s)
+        [(reader,)] = server.rows("SELECT pid FROM pg_locks WHERE relation = 'setup'::regclass AND mode = 'AccessShareLock' AND granted "
+                                  "AND pid <> pg_backend_pid()")
+        assert said["store_state"] == "opening", said
+        assert said["store_problem"] == f"the upgrade waits: process {reader} of PostgreSQL (psql, fleet) uses table setup", said
+        until(lambda: f'event=store was=opening is=opening text="{said["store_problem"]}"' in c.log.read_text())
+    assert wait_state(c, "ready")["store_problem"] == ""
+    wait_runs(server, NODES * 12)
