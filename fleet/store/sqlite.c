@@ -92,9 +92,10 @@ static void lite_writer_text(const char *path, char out[static FLEET_WRITER_ROOM
 {
     sqlite3 *db = NULL;
     int64_t version = 0;
-    if (sq_open(&db, path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) == 0)
+    if (sq_open(&db, path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) == 0) {
         sq_number(db, "PRAGMA user_version", &version, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    }
     fleet_writer_text(version, lite_known(), out);
     sqlite3_close(db);
 }
