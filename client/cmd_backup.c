@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/jsonw.h"
 #include "base/str.h"
 #include "client/commands.h"
 #include "client/http.h"
@@ -74,16 +75,28 @@ int cmd_backup(struct cli *c, const struct invocation *i, struct err *err)
 {
     const struct backup_flags *f = i->options;
     CLEANUP_OUT_FILE struct out_file file = {0};
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct jsonw w = jsonw_to(&text);
     char size[32];
     int64_t bytes = 0;
     struct stat st;
+    if (print_refuse_csv(c, "what backup prints is", err) < 0)
+        return -1;
     if (stat(i->operands[0], &st) == 0 && !S_ISREG(st.st_mode))
         return err_set(err, ERR_USAGE, "", "%.180s is not a regular file", i->operands[0]);
     if (out_file_open(&file, i->operands[0], 0600, f->force, err) < 0 ||
         cmd_backup_fetch(c, &file, &bytes, err) < 0 || out_file_keep(&file, err) < 0 ||
         cmd_backup_sync_folder(file.path, err) < 0)
         return -1;
-    str_rough_size((double)bytes, size, sizeof size);
-    printf("%s: %s\n", i->operands[0], size);
+    if (c->output == OUTPUT_TABLE) {
+        str_rough_size((double)bytes, size, sizeof size);
+        printf("%s: %s\n", i->operands[0], size);
+        return 0;
+    }
+    jsonw_object(&w, NULL);
+    jsonw_text(&w, "file", i->operands[0]);
+    jsonw_i64(&w, "bytes", bytes);
+    jsonw_end(&w);
+    print_json_text(&text);
     return 0;
 }

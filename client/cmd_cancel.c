@@ -6,9 +6,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/jsonw.h"
 #include "client/commands.h"
 #include "client/follow.h"
 #include "client/http.h"
+#include "client/print.h"
 #include "client/result.h"
 #include "model/run.h"
 
@@ -36,39 +38,48 @@ static const struct param cancel_params[] = {
 };
 const struct param_table cancel_options = {cancel_params, COUNT_OF(cancel_params)};
 
+// What is canceled. For a program that reads JSON the runs of --all are one list.
+struct canceling {
+    struct cli *cli;
+    bool all;
+    int64_t newest[RUN_STATES]; // that has been canceled
+    struct jsonw list;
+};
+
+static void tell_canceled(struct canceling *k, int64_t id, const struct json *run)
+{
+    if (k->all && k->cli->output == OUTPUT_JSON)
+        json_write(run, &k->list, NULL);
+    else if (!print_if_json(k->cli, run))
+        printf("run %lld is being stopped\n", (long long)id);
+    fflush(stdout);
+}
+
 // A run that ends meanwhile, or is deleted, needs no cancelling.
-static int cancel_one(const struct cli *c, int64_t id, bool all, struct err *err)
+static int cancel_one(struct canceling *k, int64_t id, struct err *err)
 {
     char path[80];
-    CLEANUP_REPLY struct http_reply r = {0};
+    CLEANUP_JSON struct json *run = NULL;
     snprintf(path, sizeof path, "/v1/runs/%lld/cancel", (long long)id);
-    if (http_call(c, "POST", path, NULL, NULL, &r, err) < 0)
-        return -1;
-    bool gone = all && (r.status == err_info(ERR_CONFLICT)->http ||
-                        r.status == err_info(ERR_NOT_FOUND)->http);
-    if (r.status >= 200 && r.status <= 299)
-        printf("run %lld is being stopped\n", (long long)id);
-    else if (!gone)
-        return http_problem(&r, err);
-    fflush(stdout);
+    if (http_json(k->cli, "POST", path, NULL, &run, err) < 0)
+        return k->all && (err->code == ERR_CONFLICT || err->code == ERR_NOT_FOUND) ? 0 : -1;
+    tell_canceled(k, id, run);
     return 0;
 }
 
-// Cancels the runs in this state that have not been canceled yet: those above *newest. *n: how many
-// there are.
-static int cancel_in_state(const struct cli *c, enum run_state state, int64_t *newest, int *n,
-                           struct err *err)
+// Cancels the runs in this state that have not been canceled yet. *n: how many there are.
+static int cancel_in_state(struct canceling *k, enum run_state state, int *n, struct err *err)
 {
     char path[80];
-    int64_t above = *newest;
+    int64_t *newest = &k->newest[state], above = *newest;
     CLEANUP_JSON struct json *page = NULL;
     snprintf(path, sizeof path, "/v1/runs?state=%s&limit=200", run_state_names[state]);
-    if (http_json(c, "GET", path, NULL, &page, err) < 0)
+    if (http_json(k->cli, "GET", path, NULL, &page, err) < 0)
         return -1;
     for (const struct json *r = json_first(json_get(page, "runs")); r; r = json_next(r)) {
         int64_t id = json_get_i64(r, "id", 0);
         ++*n;
-        if (id > above && cancel_one(c, id, true, err) < 0)
+        if (id > above && cancel_one(k, id, err) < 0)
             return -1;
         *newest = id > *newest ? id : *newest;
     }
@@ -76,12 +87,12 @@ static int cancel_in_state(const struct cli *c, enum run_state state, int64_t *n
 }
 
 // Waiting runs first: else the next of them begins.
-static int cancel_all(const struct cli *c, int64_t newest[RUN_STATES], int *left, struct err *err)
+static int cancel_all(struct canceling *k, int *left, struct err *err)
 {
     *left = 0;
-    return cancel_in_state(c, RUN_QUEUED, &newest[RUN_QUEUED], left, err) < 0
+    return cancel_in_state(k, RUN_QUEUED, left, err) < 0
                ? -1
-               : cancel_in_state(c, RUN_RUNNING, &newest[RUN_RUNNING], left, err);
+               : cancel_in_state(k, RUN_RUNNING, left, err);
 }
 
 static int count_unless_final(const struct cli *c, int64_t id, int *left, struct err *err)
@@ -96,13 +107,14 @@ static int count_unless_final(const struct cli *c, int64_t id, int *left, struct
 
 // Looks until nothing is left. `id` 0: at all runs; those that are requested meanwhile are canceled
 // too.
-static int wait_for_end(struct cli *c, int64_t id, int64_t newest[RUN_STATES], int64_t wait_s,
-                        int64_t until_ms, struct err *err)
+static int wait_for_end(struct canceling *k, int64_t id, int64_t wait_s, int64_t until_ms,
+                        struct err *err)
 {
+    struct cli *c = k->cli;
     for (int left = 1;;) {
         int64_t now_ms = clock_mono_ms(), left_s = (until_ms - now_ms + 999) / 1000;
         c->timeout_s = left_s < 1 ? 1 : left_s < c->timeout_s ? left_s : c->timeout_s;
-        if ((id ? count_unless_final(c, id, &left, err) : cancel_all(c, newest, &left, err)) < 0)
+        if ((id ? count_unless_final(c, id, &left, err) : cancel_all(k, &left, err)) < 0)
             return -1;
         if (!left)
             return 0;
@@ -114,19 +126,38 @@ static int wait_for_end(struct cli *c, int64_t id, int64_t newest[RUN_STATES], i
     }
 }
 
+static int cancel_every(struct canceling *k, int64_t wait_s, int64_t until_ms, struct err *err)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    int found = 0;
+    k->list = jsonw_to(&text);
+    jsonw_object(&k->list, NULL);
+    jsonw_array(&k->list, "runs");
+    int rc = cancel_all(k, &found, err);
+    if (rc == 0 && !found && k->cli->output == OUTPUT_TABLE)
+        puts("no run is waiting or running");
+    if (rc == 0 && wait_s)
+        rc = wait_for_end(k, 0, wait_s, until_ms, err);
+    jsonw_end(&k->list);
+    jsonw_end(&k->list);
+    if (k->cli->output == OUTPUT_JSON) // after a failure too: these are canceled
+        print_json_text(&text);
+    return rc;
+}
+
 int cmd_cancel(struct cli *c, const struct invocation *i, struct err *err)
 {
     const struct cancel_flags *f = i->options;
     const int64_t until_ms = clock_mono_ms() + f->wait_s * 1000;
-    int64_t id = 0, newest[RUN_STATES] = {0};
-    int found = 0;
+    struct canceling k = {.cli = c, .all = f->all};
+    int64_t id = 0;
     if (f->all == (i->n > 0))
         return err_set(err, ERR_USAGE, "", "name a run, or --all (numaprobe help cancel)");
-    if (!f->all && result_find(c, i->operands, i->n, &id, err) < 0)
+    if (print_refuse_csv(c, "a canceled run is", err) < 0)
         return -1;
-    if ((f->all ? cancel_all(c, newest, &found, err) : cancel_one(c, id, false, err)) < 0)
+    if (f->all)
+        return cancel_every(&k, f->wait_s, until_ms, err);
+    if (result_find(c, i->operands, i->n, &id, err) < 0 || cancel_one(&k, id, err) < 0)
         return -1;
-    if (f->all && !found)
-        puts("no run is waiting or running");
-    return f->wait_s ? wait_for_end(c, id, newest, f->wait_s, until_ms, err) : 0;
+    return f->wait_s ? wait_for_end(&k, id, f->wait_s, until_ms, err) : 0;
 }

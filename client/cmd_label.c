@@ -56,9 +56,8 @@ int cmd_label(struct cli *c, const struct invocation *i, struct err *err)
     const char *label = i->n > 1 ? i->operands[1] : "";
     int64_t id;
     CLEANUP_JSON struct json *run = NULL;
-    if (!f->remove && i->n == 1 && c->output == OUTPUT_CSV)
-        return err_set(err, ERR_USAGE, "",
-                       "a label is text or JSON (-o json); numaprobe runs -o csv lists labels");
+    if (print_refuse_csv(c, "a label is", err) < 0)
+        return -1;
     if (f->remove && i->n > 1)
         return err_set(err, ERR_USAGE, "",
                        "--remove takes no label: numaprobe label %.40s --remove", i->operands[0]);
@@ -73,9 +72,9 @@ int cmd_label(struct cli *c, const struct invocation *i, struct err *err)
         return result_get_run(c, id, 0, &run, err) < 0 ? -1 : print_label(c, id, run);
     if (label_put(c, id, label, &run, err) < 0)
         return -1;
-    if (c->output == OUTPUT_JSON || c->output == OUTPUT_NDJSON)
-        print_json(run);
-    else if (*label)
+    if (print_if_json(c, run))
+        return 0;
+    if (*label)
         printf("run %lld has the label \"%s\"\n", (long long)id, label);
     else
         printf("run %lld: the label is removed\n", (long long)id);

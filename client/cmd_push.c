@@ -200,6 +200,8 @@ int cmd_push(struct cli *c, const struct invocation *i, struct err *err)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the settings");
     if (!*f->to)
         return err_set(err, ERR_USAGE, "to", "name the collector: --to=https://HOST:PORT");
+    if (print_refuse_csv(c, "what push prints is", err) < 0)
+        return -1;
     *to = *c;
     to->url_assumed = false;
     to->ignores_token_variable = true;
@@ -210,7 +212,7 @@ int cmd_push(struct cli *c, const struct invocation *i, struct err *err)
     snprintf(to->cacert, sizeof to->cacert, "%s", f->to_cacert);
     if (push_all(&p, f, err) < 0)
         return -1;
-    if (c->output == OUTPUT_JSON)
+    if (c->output != OUTPUT_TABLE)
         printf("{\"node\":\"%s\",\"stored\":%" PRId64 ",\"next\":%" PRId64 "}\n", p.node, p.stored,
                p.after);
     else

@@ -299,10 +299,9 @@ int cmd_run(struct cli *c, const struct invocation *i, struct err *err)
     const struct run_flags *f = i->options;
     const struct spec *s = i->spec;
     CLEANUP_JSON struct json *dry = NULL, *queued = NULL, *run = NULL;
-    if (c->output == OUTPUT_CSV && (f->dry_run || f->detach))
-        return err_set(err, ERR_USAGE, "",
-                       "with --%s the output is text or JSON (-o json), and has no rows",
-                       f->dry_run ? "dry-run" : "detach");
+    const char *what = f->dry_run ? "with --dry-run the output is" : "with --detach the output is";
+    if ((f->dry_run || f->detach) && print_refuse_csv(c, what, err) < 0)
+        return -1;
     if (spec_check(s, err) < 0 || spec_check_request(s, err) < 0) {
         err->code = ERR_USAGE;
         return -1;
@@ -316,10 +315,8 @@ int cmd_run(struct cli *c, const struct invocation *i, struct err *err)
         return -1;
     int64_t id = json_get_i64(queued, "id", 0);
     if (f->detach) {
-        if (c->output == OUTPUT_TABLE)
+        if (!print_if_json(c, queued))
             printf("run %lld is queued\n", (long long)id);
-        else
-            print_json(queued);
         return 0;
     }
     if (follow(c, id, &run, err) < 0)

@@ -241,7 +241,8 @@ int cmd_log(struct cli *c, const struct invocation *i, struct err *err)
     int64_t id;
     char path[80];
     CLEANUP_REPLY struct http_reply r = {0};
-    if (result_find(c, i->operands, i->n, &id, err) < 0)
+    if (print_refuse_all_but_text(c, "a log is", err) < 0 ||
+        result_find(c, i->operands, i->n, &id, err) < 0)
         return -1;
     snprintf(path, sizeof path, "/v1/runs/%lld/log", (long long)id);
     if (http_call(c, "GET", path, NULL, NULL, &r, err) < 0)
@@ -273,6 +274,7 @@ int cmd_delete(struct cli *c, const struct invocation *i, struct err *err)
         return -1;
     if (r.status < 200 || r.status > 299)
         return http_problem(&r, err);
-    printf("run %lld is deleted\n", (long long)id);
+    if (c->output == OUTPUT_TABLE) // the daemon's answer is empty
+        printf("run %lld is deleted\n", (long long)id);
     return 0;
 }

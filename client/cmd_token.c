@@ -42,6 +42,8 @@ static int create(struct cli *c, const struct token_flags *f, const char *name, 
     CLEANUP_BUF struct buf body = BUF_INIT;
     CLEANUP_JSON struct json *answer = NULL;
     struct jsonw w = jsonw_to(&body);
+    if (print_refuse_csv(c, "a token is", err) < 0)
+        return -1;
     jsonw_object(&w, NULL);
     jsonw_text(&w, "name", name);
     jsonw_text(&w, "scope", scopes[f->scope]);
@@ -52,9 +54,7 @@ static int create(struct cli *c, const struct token_flags *f, const char *name, 
         return -1;
     CLEANUP_BUF struct buf safe = BUF_INIT;
     buf_plain(&safe, json_get_text(answer, "token", ""));
-    if (c->output == OUTPUT_JSON)
-        print_json(answer);
-    else
+    if (!print_if_json(c, answer))
         puts(buf_text(&safe));
     fputs("The token is shown once. Store it in a file of mode 0600 and use --token-file=FILE.\n",
           stderr);

@@ -83,6 +83,28 @@ void print_json(const struct json *value)
     print_json_text(&b);
 }
 
+int print_refuse_csv(const struct cli *c, const char *what, struct err *err)
+{
+    return c->output != OUTPUT_CSV
+               ? 0
+               : err_set(err, ERR_USAGE, "", "%s text or JSON (-o json), not csv", what);
+}
+
+int print_refuse_all_but_text(const struct cli *c, const char *what, struct err *err)
+{
+    return c->output == OUTPUT_TABLE
+               ? 0
+               : err_set(err, ERR_USAGE, "", "%s text, without the formats of -o", what);
+}
+
+bool print_if_json(const struct cli *c, const struct json *answer)
+{
+    if (c->output != OUTPUT_JSON && c->output != OUTPUT_NDJSON)
+        return false;
+    print_json(answer);
+    return true;
+}
+
 static void finite_range(const double *v, int n, double *lo, double *hi)
 {
     *lo = INFINITY;

@@ -65,6 +65,12 @@ void print_item(const struct cli *c, const char *line);
 void print_buf(const struct buf *b); // to stdout, whole
 // There was no memory for something that should have been printed: the command has failed.
 bool print_lost(void);
+// Of a command whose answer is no table, and of one whose answer is text alone. Called before
+// anything is done: ERR_USAGE for the formats that it has not. `what`: "a label is".
+int print_refuse_csv(const struct cli *c, const char *what, struct err *err);
+int print_refuse_all_but_text(const struct cli *c, const char *what, struct err *err);
+// Prints the answer where the output is JSON. False: it is not, and nothing is printed.
+bool print_if_json(const struct cli *c, const struct json *answer);
 void print_json(const struct json *value);    // one line
 void print_json_text(const struct buf *json); // likewise, of what a jsonw has written
 // One block character a value, "▁▂▃▅▇█", a space for NaN: lowest to highest, but never less than

@@ -210,12 +210,15 @@ static int campaign_start(struct cli *c, const struct invocation *i, int64_t id,
     CLEANUP_BUF struct buf body = BUF_INIT;
     CLEANUP_JSON struct json *reply = NULL;
     struct jsonw w = jsonw_to(&body);
+    const struct campaign_options *o = i->options;
     (void)id;
+    if (o->dry_run && print_refuse_csv(c, "with --dry-run the output is", err) < 0)
+        return -1;
     if (write_campaign(c, i->options, i, &w, err) < 0)
         return -1;
     if (http_json(c, "POST", "/v1/fleet/campaigns", buf_text(&body), &reply, err) < 0)
         return start_refused(err);
-    if (c->output == OUTPUT_JSON)
+    if (c->output == OUTPUT_JSON || (o->dry_run && c->output == OUTPUT_NDJSON))
         print_json(reply);
     else if (json_get(reply, "plan"))
         print_campaign_plan(c, json_get(reply, "plan"));
@@ -435,6 +438,8 @@ static int campaign_script(struct cli *c, const struct invocation *i, int64_t id
     CLEANUP_REPLY struct http_reply reply = {0};
     char path[80];
     (void)i;
+    if (print_refuse_all_but_text(c, "the script of a campaign is", err) < 0)
+        return -1;
     snprintf(path, sizeof path, "/v1/fleet/campaigns/%" PRId64 "/script", id);
     if (http_call(c, "GET", path, NULL, NULL, &reply, err) < 0)
         return -1;

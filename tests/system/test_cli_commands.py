@@ -12,7 +12,7 @@ import pytest
 
 from client import CLIENT, run
 from test_dashboard_charts import distance, nodes, store
-from conftest import PATIENCE, fake_bench_env
+from conftest import PATIENCE, Bench, fake_bench_env
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +38,34 @@ def test_label_reads_and_remove_removes(url, daemon, needs_fake_bench):
         for words, label in ((["a"], "a"), ([], "a"), (["--remove"], None), ([], None)):
             done = run("label", "last", *words, "-o", form, url=url)
             assert done.returncode == 0 and json.loads(done.stdout)["label"] == label, done
+
+
+@pytest.mark.parametrize("form", ["json", "ndjson"])
+def test_what_changes_something_prints_the_answer_as_json(make_daemon, tmp_path, form):
+    bench = Bench(tmp_path)
+    bench.behave("hang")
+    daemon = make_daemon(bench.env)
+    url = f"http://127.0.0.1:{daemon.port}"
+
+    def printed(*words):
+        done = run(*words, "-o", form, url=url)
+        assert done.returncode == 0, done
+        return [json.loads(line) for line in done.stdout.splitlines()]
+    one, *others = (daemon.post("/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}).json["id"] for _ in range(3))
+    canceled, = printed("cancel", str(one), "--wait=60")
+    assert (canceled["id"], canceled["spec"]["benchmark"]) == (one, "latency")
+    canceled = printed("cancel", "--all", "--wait=60")
+    if form == "json":
+        assert len(canceled) == 1 and list(canceled[0]) == ["runs"]
+        canceled = canceled[0]["runs"]
+    assert sorted(r["id"] for r in canceled) == others
+    assert printed("cancel", "--all") == ([{"runs": []}] if form == "json" else [])
+    assert printed("delete", str(one)) == [] and daemon.get(f"/v1/runs/{one}").status == 404
+    copy = tmp_path / "copy.db"
+    assert printed("backup", str(copy)) == [{"file": str(copy), "bytes": copy.stat().st_size}]
+    token, = printed("token", "create", "a")
+    assert (token["name"], token["token"][:3]) == ("a", "np_")
+    assert printed("token", "revoke", "a") == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another account")
@@ -77,9 +105,16 @@ def test_errors_suggest_and_speak_of_commands(url, daemon, words, said, needs_fa
     (["runs", "--state=over"], '--state: must be queued, running, succeeded, failed, canceled or interrupted; got "over"'),
     (["runs", "--benchmark=latncy"], '--benchmark: "latncy" is not a benchmark (see numaprobe help run)'),
     (["plot", "history", "latncy"], 'metric: "latncy" is not a metric (see numaprobe history)'),
-    (["label", "last", "-o", "csv"], "a label is text or JSON (-o json); numaprobe runs -o csv lists labels"),
-    (["run", "--dry-run", "-o", "csv"], "with --dry-run the output is text or JSON (-o json), and has no rows"),
-    (["run", "--detach", "-o", "csv"], "with --detach the output is text or JSON (-o json), and has no rows"),
+    (["label", "last", "-o", "csv"], "a label is text or JSON (-o json), not csv"),
+    (["label", "last", "a", "-o", "csv"], "a label is text or JSON (-o json), not csv"),
+    (["cancel", "--all", "-o", "csv"], "a canceled run is text or JSON (-o json), not csv"),
+    (["backup", "a.db", "-o", "csv"], "what backup prints is text or JSON (-o json), not csv"),
+    (["token", "create", "a", "-o", "csv"], "a token is text or JSON (-o json), not csv"),
+    (["push", "--to=http://127.0.0.1:1", "-o", "csv"], "what push prints is text or JSON (-o json), not csv"),
+    (["log", "last", "-o", "json"], "a log is text, without the formats of -o"),
+    (["log", "last", "-o", "csv"], "a log is text, without the formats of -o"),
+    (["run", "--dry-run", "-o", "csv"], "with --dry-run the output is text or JSON (-o json), not csv"),
+    (["run", "--detach", "-o", "csv"], "with --detach the output is text or JSON (-o json), not csv"),
     (["report", "last", "-o", "csv"], "a report is text or JSON (-o json); numaprobe matrix -o csv has the numbers")])
 def test_an_error_has_what_was_given(url, daemon, words, said, needs_fake_bench):
     daemon.run(size="1", cpus="0")
@@ -182,6 +217,7 @@ def test_check_prints_a_row_of_csv(url, daemon, needs_fake_bench):
     assert float(row["worst_percent"]) == document["worst"]["percent"]
     assert row["measured"] == document["measured"] and "against baseline rows" in row["text"]
     assert run("baseline", "delete", "rows", url=url).returncode == 0
+
 
 
 def test_a_run_that_printed_nothing_says_so(url, daemon, needs_fake_bench):

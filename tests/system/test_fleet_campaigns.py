@@ -712,6 +712,9 @@ def test_the_command_line_starts_shows_and_cancels(collect):
         assert campaign("start", *words, status=2).startswith(f"numaprobe: {option}: "), (option, words)
     little = json.loads(campaign("start", "--name=little", "--node-minutes=0.00012", "--dry-run", "-o", "json"))
     assert little["plan"]["probed"] == 0, "a budget is not rounded to none"
+    assert json.loads(campaign("start", "--name=little", "--dry-run", "-o", "ndjson"))["plan"]["probed"] > 0
+    assert "--dry-run the output is text or JSON" in campaign("start", "--name=little", "--dry-run", "-o", "csv", status=2)
+    assert "the script of a campaign is text" in campaign("script", "1", "-o", "json", status=2)
     assert "show ID" in campaign("show", status=2) and "unknown action" in campaign("begin", status=2)
     url = env.pop("NUMAPROBE_FLEET")
     assert "weekly" in campaign("list", f"--fleet={url}"), "an option, as for the commands that judge"
