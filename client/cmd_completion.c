@@ -29,12 +29,13 @@ static void write_options(const struct param_table *t, int benchmark)
                    t->params[i].kind == PARAM_BOOL ? "" : "=");
 }
 
-static void write_all_options(const struct command *k)
+// With `others`: of the first words of a command that do not take the options of a run.
+static void write_all_options(const struct command *k, bool others)
 {
-    write_options(k->options, 0);
+    write_options(others ? NULL : k->options, 0);
     write_options(k->of_fleet ? &fleet_settings : NULL, 0);
-    write_options(k->has_spec ? &spec_common : NULL, 0);
-    for (int b = 0; k->has_spec && b < BENCHMARKS; b++)
+    write_options(k->has_spec && !others ? &spec_common : NULL, 0);
+    for (int b = 0; k->has_spec && !others && b < BENCHMARKS; b++)
         write_options(&benchmarks[b].params, b);
     write_options(&cli_options, 0);
 }
@@ -45,18 +46,49 @@ static void write_benchmarks(void)
         printf(" %s", benchmarks[b].name);
 }
 
-// What the shell runs for the words of an operand. By the operand's name in the table.
-static const struct {
-    const char *operand, *shell;
-} asked[] = {
-    {"ID", "last $(numaprobe runs -o csv 2>/dev/null | sed 1d | cut -d, -f1)"},
-    {"AFTER", "last $(numaprobe runs -o csv 2>/dev/null | sed 1d | cut -d, -f1)"},
-    {"BASELINE", "$(numaprobe baseline list -o csv 2>/dev/null | sed 1d | cut -d, -f1)"},
-    {"NAME", "$(numaprobe baseline list -o csv 2>/dev/null | sed 1d | cut -d, -f1)"},
-    {"METRIC", "$(numaprobe history -o csv 2>/dev/null | sed 1d | cut -d, -f1 | sort -u)"},
+// "set NAME ID... | list" are two forms, of which each begins with a word of its own, its verb.
+// "[ID]" is one without.
+struct form {
+    int verb_n, n;            // characters
+    const char *verb, *words; // what stands behind the verb
 };
 
-// "set NAME ID... | list" has the words set and list; "bash|zsh|fish" those three.
+// The form that begins at *at or behind it; false: there is none.
+static bool next_form(const char **at, struct form *f)
+{
+    static const char between[] = " | ";
+    const char *begin = *at, *end = strstr(begin, between);
+    size_t n = end ? (size_t)(end - begin) : strlen(begin);
+    size_t outer = begin[0] == '[' && !memchr(begin, ']', n); // "[fix ID | reopen ID]"
+    size_t verb_n = strspn(begin + outer, "abcdefghijklmnopqrstuvwxyz");
+    bool word = verb_n && (outer + verb_n == n || begin[outer + verb_n] == ' ');
+    if (!*begin)
+        return false;
+    verb_n = word ? verb_n : 0;
+    *f = (struct form){(int)verb_n, (int)(n - outer - verb_n), begin + outer,
+                       begin + outer + verb_n};
+    *at = begin + n + (end ? strlen(between) : 0);
+    return true;
+}
+
+// What the shell runs for the words of an operand. By the operand's name in the table, and of which
+// commands. ID of a run and AFTER are the same.
+#define FIRST_COLUMN " -o csv 2>/dev/null | sed 1d | cut -d, -f1)"
+static const char run_numbers[] = "last $(numaprobe runs" FIRST_COLUMN;
+static const struct {
+    const char *operand, *command, *shell;
+} asked[] = {
+    {"ID", "fleet campaign", "$(numaprobe fleet campaign list" FIRST_COLUMN},
+    {"ID", "fleet findings", "$(numaprobe fleet findings" FIRST_COLUMN},
+    {"ID", "", run_numbers},
+    {"AFTER", "", run_numbers},
+    {"BASELINE", "", "$(numaprobe baseline list" FIRST_COLUMN},
+    {"NAME", "baseline", "$(numaprobe baseline list" FIRST_COLUMN},
+    {"NAME", "token revoke", "$(numaprobe token list" FIRST_COLUMN},
+    {"METRIC", "", "$(numaprobe history -o csv 2>/dev/null | sed 1d | cut -d, -f1 | sort -u)"},
+};
+
+// "bash|zsh|fish" are three.
 static void write_lower_case_words(const char *operands)
 {
     for (const char *at = operands; *at;) {
@@ -68,23 +100,37 @@ static void write_lower_case_words(const char *operands)
     }
 }
 
-static void write_operands(const struct command *k, const struct command *all)
+// The words of a form behind its verb.
+static void write_form(const struct command *k, const struct form *f, const struct command *all)
 {
-    bool id = false;
-    write_lower_case_words(k->operands);
-    if (strstr(k->operands, "BENCHMARK"))
+    char words[120], called[80];
+    const char *before = "";
+    snprintf(words, sizeof words, "%.*s", f->n, f->words);
+    snprintf(called, sizeof called, "%s %.*s", k->name, f->verb_n, f->verb);
+    write_lower_case_words(words);
+    if (strstr(words, "BENCHMARK"))
         write_benchmarks();
-    if (strstr(k->operands, "COMMAND"))
+    if (strstr(words, "COMMAND"))
         for (const struct command *c = all; c->name; c++)
             printf(" %s", c->name);
     for (size_t i = 0; i < COUNT_OF(asked); i++) {
-        bool runs = i < 2; // ID and AFTER are the same
-        if (!strstr(k->operands, asked[i].operand) || (runs && id) ||
-            (strcmp(asked[i].operand, "NAME") == 0 && strcmp(k->name, "baseline") != 0))
+        if (!strstr(words, asked[i].operand) || !str_starts(called, asked[i].command) ||
+            (strcmp(asked[i].operand, "ID") == 0 && strcmp(before, "ID") == 0))
             continue;
-        id |= runs;
+        before = asked[i].operand;
         printf(" %s", asked[i].shell);
     }
+}
+
+// The words of all forms without a verb, and the verbs.
+static void write_first_operands(const struct command *k, const struct command *all)
+{
+    struct form f;
+    for (const char *at = k->operands; next_form(&at, &f);)
+        if (f.verb_n)
+            printf(" %.*s", f.verb_n, f.verb);
+        else
+            write_form(k, &f, all);
 }
 
 // --- Values of options ---------------------------------------------------------------------------
@@ -121,31 +167,65 @@ static void write_all_choices(const struct command *all)
     write_choices(&cli_options, 0);
     fputs("    --benchmark) words=\"", stdout);
     write_benchmarks();
-    printf("\" ;;\n    --run) words=\"%s\" ;;\n", asked[0].shell);
+    printf("\" ;;\n    --run) words=\"%s\" ;;\n", run_numbers);
 }
 
 // --- Shells --------------------------------------------------------------------------------------
 
-// A branch of a case per command; a subcommand's pattern has both words.
+// A branch of a case per command and verb; a subcommand's pattern has both words. Where only one
+// verb takes the options of a run, the other verbs come first.
 static void write_bash_options(const struct command *list)
 {
+    struct form f;
     for (const struct command *k = list; k->name; k++) {
         if (k->subcommands)
             write_bash_options(k->subcommands);
-        printf("    \"%s\") words=\"", k->name);
-        write_all_options(k);
+        for (const char *at = k->operands; k->spec_verb && next_form(&at, &f);)
+            if (strncmp(f.verb, k->spec_verb, (size_t)f.verb_n) != 0) {
+                printf("    \"%s %.*s\") words=\"", k->name, f.verb_n, f.verb);
+                write_all_options(k, true);
+                fputs("\" ;;\n", stdout);
+            }
+        printf("    \"%s \"*) words=\"", k->name);
+        write_all_options(k, false);
         fputs("\" ;;\n", stdout);
     }
 }
 
+static void write_bash_files(const struct form *f)
+{
+    const char *file = strstr(f->words, "FILE");
+    printf("\"%s ;;\n", file && file < f->words + f->n ? "; compopt -o default 2>/dev/null" : "");
+}
+
 static void write_bash_operands(const struct command *list, const struct command *all)
 {
+    struct form f;
     for (const struct command *k = list; k->name; k++) {
         if (k->subcommands)
             write_bash_operands(k->subcommands, all);
-        printf("    \"%s\") words=\"", k->name);
-        write_operands(k, all);
-        printf("\"%s ;;\n", strstr(k->operands, "FILE") ? "; compopt -o default 2>/dev/null" : "");
+        for (const char *at = k->operands; next_form(&at, &f);)
+            if (f.verb_n) {
+                printf("    \"%s %.*s\") words=\"", k->name, f.verb_n, f.verb);
+                write_form(k, &f, all);
+                write_bash_files(&f);
+            }
+        printf("    \"%s \") words=\"", k->name);
+        write_first_operands(k, all);
+        write_bash_files(&(struct form){0, (int)strlen(k->operands), "", k->operands});
+    }
+}
+
+// The verb of the command line is its first word that is one.
+static void write_bash_verbs(const struct command *list)
+{
+    struct form f;
+    for (const struct command *k = list; k->name; k++) {
+        if (k->subcommands)
+            write_bash_verbs(k->subcommands);
+        for (const char *at = k->operands; next_form(&at, &f);)
+            if (f.verb_n)
+                printf("|\"%s %.*s\"", k->name, f.verb_n, f.verb);
     }
 }
 
@@ -154,9 +234,11 @@ static void write_bash_families(const struct command *all)
     for (const struct command *k = all; k->name; k++) {
         if (!k->subcommands)
             continue;
-        printf("    elif [ \"$COMP_CWORD\" -eq 2 ] && [ \"${COMP_WORDS[1]}\" = %s ]; then\n"
-               "        words=\"",
-               k->name);
+        printf(
+            "    elif [ \"$COMP_CWORD ${COMP_WORDS[1]}\" = \"2 %s\" ] ||\n"
+            "        [ \"$COMP_CWORD ${COMP_WORDS[1]} ${COMP_WORDS[2]}\" = \"3 help %s\" ]; then\n"
+            "        words=\"",
+            k->name, k->name);
         for (const struct command *s = k->subcommands; s->name; s++)
             printf("%s ", s->name + strlen(k->name) + 1);
         puts("\"");
@@ -176,6 +258,13 @@ static void write_bash(const struct command *all)
         if (k->subcommands)
             printf("%s) command=\"%s ${COMP_WORDS[2]}\" ;; ", k->name, k->name);
     fputs("esac\n"
+          "    local at verb=\n"
+          "    for ((at = 2; at < COMP_CWORD; at++)); do\n"
+          "        case \"$command ${COMP_WORDS[at]}\" in \"\"",
+          stdout);
+    write_bash_verbs(all);
+    fputs(") verb=${COMP_WORDS[at]}; break ;; esac\n"
+          "    done\n"
           "    # bash takes --size=1 for three words\n"
           "    if [ \"$word\" = = ]; then option=$before word=\n"
           "    elif [ \"$before\" = = ]; then option=${COMP_WORDS[COMP_CWORD-2]}\n"
@@ -195,10 +284,10 @@ static void write_bash(const struct command *all)
           "cert|--key|--token-"
           "file) compopt -o default 2>/dev/null "
           ";;\n"
-          "    esac\n    elif [[ $word == -* ]]; then\n    case $command in\n",
+          "    esac\n    elif [[ $word == -* ]]; then\n    case \"$command $verb\" in\n",
           stdout);
     write_bash_options(all);
-    fputs("    esac\n    else\n    case $command in\n", stdout);
+    fputs("    esac\n    else\n    case \"$command $verb\" in\n", stdout);
     write_bash_operands(all, all);
     fputs("    esac\n    fi\n"
           "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
@@ -229,36 +318,61 @@ static void write_fish_text(const char *text)
     putchar('\'');
 }
 
-// What must have been typed: "fleet run" is both words.
-static void write_fish_condition(const char *command)
+// What the words before the cursor begin with: "fleet run" is both. With `no_verb` no verb of the
+// command follows.
+static void write_fish_condition(const struct command *k, const struct form *verb, bool no_verb)
 {
-    const char *blank = strchr(command, ' ');
-    printf(" -n '__fish_seen_subcommand_from %.*s", (int)strcspn(command, " "), command);
-    if (blank)
-        printf("; and __fish_seen_subcommand_from %s", blank + 1);
+    struct form f;
+    printf(" -n '__numaprobe_at %s", k->name);
+    if (verb)
+        printf(" %.*s", verb->verb_n, verb->verb);
+    for (const char *at = k->operands; no_verb && next_form(&at, &f);)
+        if (f.verb_n)
+            printf("; and not __numaprobe_at %s %.*s", k->name, f.verb_n, f.verb);
     putchar('\'');
 }
 
-// After `command`; NULL: anywhere.
-static void write_fish_options(const char *command, const struct param_table *t, int benchmark)
+// After the command; NULL: anywhere.
+static void write_fish_options(const struct command *k, const struct param_table *t, int benchmark)
 {
     char option[PARAM_OPTION_ROOM];
+    const char *const word = k && k->spec_verb ? k->spec_verb : "";
+    const struct form verb = {(int)strlen(word), 0, word, ""};
     for (int i = 0; t && i < t->n; i++) {
         const struct param *p = &t->params[i];
         if (is_written(p, benchmark))
             continue;
         fputs("complete -c numaprobe", stdout);
-        if (command)
-            write_fish_condition(command);
+        if (k)
+            write_fish_condition(k, k->spec_verb ? &verb : NULL, false);
         printf(" -l %s%s", param_option(p, option), p->kind == PARAM_BOOL ? "" : " -r");
         if (p->kind == PARAM_ENUM)
             fputs(" -f -a '", stdout);
-        for (int k = 0; p->kind == PARAM_ENUM && p->choices[k]; k++)
-            printf("%s%s", k ? " " : "", p->choices[k]);
+        for (int choice = 0; p->kind == PARAM_ENUM && p->choices[choice]; choice++)
+            printf("%s%s", choice ? " " : "", p->choices[choice]);
         fputs(p->kind == PARAM_ENUM ? "' -d " : " -d ", stdout);
         write_fish_text(p->help);
         putchar('\n');
     }
+}
+
+static void write_fish_operands(const struct command *k, const struct command *all)
+{
+    struct form f;
+    const char *const files = strstr(k->operands, "FILE") ? "" : "-f ";
+    fputs("complete -c numaprobe", stdout);
+    write_fish_condition(k, NULL, true);
+    printf(" %s-a '", files);
+    write_first_operands(k, all);
+    fputs("'\n", stdout);
+    for (const char *at = k->operands; next_form(&at, &f);)
+        if (f.verb_n) {
+            fputs("complete -c numaprobe", stdout);
+            write_fish_condition(k, &f, false);
+            printf(" %s-a '", files);
+            write_form(k, &f, all);
+            fputs("'\n", stdout);
+        }
 }
 
 // `family`: the first word of all names in `list`; NULL: each is one word.
@@ -268,20 +382,19 @@ static void write_fish_commands(const struct command *list, const struct command
     for (const struct command *k = list; k->name; k++) {
         fputs("complete -c numaprobe", stdout);
         if (family)
-            write_fish_condition(family->name);
+            printf(" -n '__numaprobe_ends %s; or __numaprobe_ends help %s'", family->name,
+                   family->name);
         printf("%s -f -a %s -d ", family ? "" : " -n __fish_use_subcommand",
                k->name + (family ? strlen(family->name) + 1 : 0));
         write_fish_text(k->summary);
-        fputs("\ncomplete -c numaprobe", stdout);
-        write_fish_condition(k->name);
-        printf(" %s-a '", strstr(k->operands, "FILE") ? "" : "-f ");
-        write_operands(k, all);
-        fputs("'\n", stdout);
-        write_fish_options(k->name, k->options, 0);
-        write_fish_options(k->name, k->subcommands ? &fleet_settings : NULL, 0);
-        write_fish_options(k->name, k->has_spec ? &spec_common : NULL, 0);
+        putchar('\n');
+        if (!k->subcommands)
+            write_fish_operands(k, all);
+        write_fish_options(k, k->options, 0);
+        write_fish_options(k, k->subcommands ? &fleet_settings : NULL, 0);
+        write_fish_options(k, k->has_spec ? &spec_common : NULL, 0);
         for (int b = 0; k->has_spec && b < BENCHMARKS; b++)
-            write_fish_options(k->name, &benchmarks[b].params, b);
+            write_fish_options(k, &benchmarks[b].params, b);
         if (k->subcommands)
             write_fish_commands(k->subcommands, k, all);
     }
@@ -289,6 +402,27 @@ static void write_fish_commands(const struct command *list, const struct command
 
 static void write_fish(const struct command *all)
 {
+    fputs("# Words before the cursor that are no options, without the program.\n"
+          "function __numaprobe_words\n"
+          "    set -l words (commandline -opc)\n"
+          "    set -e words[1]\n"
+          "    set -l before\n"
+          "    for word in $words\n"
+          "        string match -q -- '-*' $word; or contains -- \"$before\" -o -w; or echo $word\n"
+          "        set before $word\n"
+          "    end\n"
+          "end\n"
+          "# Do they begin with these? Are they these?\n"
+          "function __numaprobe_at\n"
+          "    set -l words (__numaprobe_words)\n"
+          "    set -l n (count $argv)\n"
+          "    test (count $words) -ge $n; and test \"$words[1..$n]\" = \"$argv\"\n"
+          "end\n"
+          "function __numaprobe_ends\n"
+          "    set -l words (__numaprobe_words)\n"
+          "    test \"$words\" = \"$argv\"\n"
+          "end\n",
+          stdout);
     write_fish_options(NULL, &cli_options, 0);
     write_fish_commands(all, NULL, all);
 }

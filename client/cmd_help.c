@@ -91,12 +91,15 @@ void help_print_family(const struct command *family, FILE *out)
 
 int help_print_command(const struct command *k, const struct benchmark *only)
 {
+    CLEANUP_BUF struct buf usage = BUF_INIT;
     if (k->subcommands) {
         help_print_family(k, stdout);
         return 0;
     }
-    printf("usage: numaprobe %s%s%s%s\n\n", k->name, *k->operands ? " " : "", k->operands,
-           k->options || k->has_spec || k->of_fleet ? " [options]" : "");
+    buf_fmt(&usage, "usage: numaprobe %s%s%s%s", k->name, *k->operands ? " " : "", k->operands,
+            k->options || k->has_spec || k->of_fleet ? " [options]" : "");
+    param_print_paragraph(buf_text(&usage), stdout);
+    putchar('\n');
     print_about(k);
     if (k->options) {
         puts("\noptions:");

@@ -159,7 +159,7 @@ const struct command fleet_commands[] = {
      .of_fleet = true,
      .run = cmd_fleet_drain},
     {.name = "fleet campaign",
-     .operands = "ACTION [BENCHMARK|ID]",
+     .operands = "start [BENCHMARK] | list | show ID | script ID | cancel ID",
      .summary = "let the collector probe the fleet, a few nodes at a time",
      .about = "The collector (numaprobe-fleetd) requests the run from one node after the other, "
               "within --at-once, --window and --node-minutes, and never disturbs a job. Nodes "
@@ -180,7 +180,7 @@ const struct command fleet_commands[] = {
      .n_max = 2,
      .run = cmd_fleet_campaign},
     {.name = "fleet findings",
-     .operands = "[ACTION ID]",
+     .operands = "[acknowledge ID | fix ID | reopen ID]",
      .summary = "list what is wrong with the fleet, and say what is done",
      .about =
          "The collector (numaprobe-fleetd) keeps what is wrong as a list, and closes by itself "

@@ -347,7 +347,12 @@ def test_doctor_with_and_without_a_daemon(url):
     ("ru", {"run", "runs"}), ("run --si", {"--size="}), ("show --fo", {"--follow"}), ("run mat", {"matrix"}),
     ("run --mode=se", {"serial"}), ("run --mode=", {"concurrent", "serial", "both"}), ("-o x runs -o j", {"json"}),
     ("completion ", {"bash", "zsh", "fish"}), ("baseline s", {"set", "show"}), ("help compa", {"compare"}),
-    ("show l", {"last"}), ("runs --benchmark=ma", {"matrix"})])
+    ("show l", {"last"}), ("runs --benchmark=ma", {"matrix"}), ("baseline show ", set()), ("baseline list ", set()),
+    ("token ", {"create", "list", "revoke"}), ("token revoke ", set()), ("plot ", {"last", "topo", "history", "compare"}),
+    ("plot history ", set()), ("plot compare ", {"last"}), ("fleet campaign ", {"start", "list", "show", "script", "cancel"}),
+    ("fleet campaign start mat", {"matrix"}), ("fleet campaign show ", set()), ("fleet campaign start --na", {"--name="}),
+    ("fleet campaign list --na", set()), ("fleet findings ", {"acknowledge", "fix", "reopen"}), ("fleet findings fix ", set()),
+    ("help fleet cam", {"campaign"})])
 def test_bash_completes(line, expected):
     script = run("completion", "bash").stdout
     words = re.findall(r"=|[^ =]+", line) + ([""] if line.endswith(" ") else [])
@@ -358,12 +363,15 @@ def test_bash_completes(line, expected):
 
 def test_fish_completion_has_what_the_tables_have():
     script = run("completion", "fish").stdout.splitlines()
-    of_run = [line for line in script if "'__fish_seen_subcommand_from run'" in line]
+    of_run = [line for line in script if "'__numaprobe_at run'" in line]
     assert any(" -l mode -r -f -a 'concurrent serial both' -d '" in line for line in of_run), of_run
     assert sum(" -l size -r -d '" in line for line in of_run) == 1, "an option of several benchmarks stands once"
     assert any(line.endswith("-a ' latency matrix bandwidth'") or " latency matrix " in line for line in of_run), of_run
     assert any("-l output -r -f -a '" in line and "seen" not in line for line in script), "options of every command"
-    assert any("from show'" in line and "last $(numaprobe runs" in line for line in script), "run numbers are the daemon's"
+    assert any("'__numaprobe_at show'" in line and "last $(numaprobe runs" in line for line in script), "run numbers are the daemon's"
+    first = [line for line in script if line.startswith("complete -c numaprobe -n '__numaprobe_at fleet campaign; and not ")]
+    assert len(first) == 1 and first[0].endswith(" -f -a ' start list show script cancel'"), first
+    assert "complete -c numaprobe -n '__numaprobe_at baseline list' -f -a ''" in script, "no verb behind a verb"
     assert all(line.replace("\\'", "").count("'") % 2 == 0 for line in script), "quotes are closed"
     if shutil.which("fish"):
         ask = "numaprobe completion fish | source; complete -C 'numaprobe run --mode='"
