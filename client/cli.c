@@ -99,6 +99,14 @@ static void settle_at_once(struct cli *c)
         c->fleet.at_once = c->fleet_usual->at_once;
 }
 
+// --fleet of the command line goes before what files and the environment say of --stored.
+static void settle_source(struct cli *c, struct fleet_settings *usual)
+{
+    if (c->fleet.stored && usual->stored && *c->fleet.collector &&
+        strcmp(c->fleet.collector, usual->collector) != 0)
+        c->fleet.stored = usual->stored = false;
+}
+
 enum { OPTIONS_BYTES = 8192 }; // a file's name may have 4095 bytes
 
 static int run_command(struct cli *c, const struct command *k, int argc, char **argv,
@@ -161,8 +169,10 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
         if (parse_options(&args, argc, argv, 0, err) < 0)
             return -1;
     }
-    if (k->of_fleet)
+    if (k->of_fleet) {
         settle_at_once(c);
+        settle_source(c, &usual);
+    }
     invocation.n = args.n + verb;
     if (c->output >= OUTPUT_NFD && !k->labels)
         return err_set(err, ERR_USAGE, "",

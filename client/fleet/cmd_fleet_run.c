@@ -648,7 +648,7 @@ int cmd_fleet_run(struct cli *c, const struct invocation *i, struct err *err)
         err->code = ERR_USAGE;
         return -1;
     }
-    if (fleet_nodes(c, &names, err) < 0)
+    if (fleet_check_nodes_only(c, "run", err) < 0 || fleet_nodes(c, &names, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&r.body);
     r.wait_ms = 1000 * s.queue_s;

@@ -30,5 +30,11 @@ bool fleet_nodes_named(const struct cli *c);
 enum fleet_use { FLEET_USES_COLLECTOR, FLEET_USES_NODES, FLEET_USES_AT_ONCE };
 // Refuses the others of the command line.
 int fleet_only(const struct cli *c, enum fleet_use use, const char *command, struct err *err);
+// Refuses options of the command line that are without effect on what the others name: the runs of
+// a daemon (--stored), those of the collector (--fleet), or the nodes, at addresses (--fleet-url)
+// or through ssh.
+int fleet_check_source(const struct cli *c, struct err *err);
+// Likewise for a command that contacts the nodes, whatever a file says of --stored and --fleet.
+int fleet_check_nodes_only(const struct cli *c, const char *command, struct err *err);
 // The nodes that the options of every fleet command name. ERR_USAGE: none do, or the set is empty.
 int fleet_nodes(const struct cli *c, struct nodeset *out, struct err *err);

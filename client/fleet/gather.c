@@ -413,6 +413,8 @@ static int gather_with(struct gather *out, const struct cli *c, int runs, bool t
     options.now_ms = clock_wall_ms();
     options.runs_max = runs;
     options.times_only = times_only;
+    if (fleet_check_source(c, err) < 0)
+        return -1;
     out->fleet = fleet_new(&options, err);
     if (!out->fleet)
         return -1;

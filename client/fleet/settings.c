@@ -51,8 +51,9 @@ static const struct param params[] = {
      .metavar = "URL",
      .help =
          "Judge what the fleet's collector (numaprobe-fleetd) has stored. No node is contacted; "
-         "--nodes narrows them. The address, the token and TLS are as for --url. Of run: without "
-         "effect. --fleet= contacts the nodes, whatever is configured."},
+         "--nodes narrows them. The address, the token and TLS are as for --url. A run contacts "
+         "the "
+         "nodes, whatever is configured; --fleet= does so for the other commands."},
     {.name = "at_once",
      .kind = PARAM_INT,
      .offset = offsetof(struct fleet_settings, at_once),

@@ -385,6 +385,21 @@ def test_an_option_without_a_value_is_no_default(command, options):
     (("campaign", "list", "--at-once=3"), "--at-once has no effect on list"),
     (("campaign", "cancel", "3", "--ssh=rsh"), "--ssh has no effect on cancel"),
     (("campaign", "start", "-w", "n1", "--stored"), "--stored has no effect on start"),
+    (("status", "--stored", "--fleet=http://127.0.0.1:9"), "--stored and --fleet exclude each other: --stored judges what the "
+     "daemon of --url has stored, --fleet what the collector has"),
+    (("outliers", "--stored", "--ssh=rsh"), "--ssh has no effect with --stored"),
+    (("coverage", "--stored", "--at-once=3"), "--at-once has no effect with --stored"),
+    (("compare", "-w", "a,b", "--stored", "--fleet-url=http://%h:1"), "--fleet-url has no effect with --stored"),
+    (("drain", "--fleet=http://127.0.0.1:9", "--node-timeout=3"),
+     "--node-timeout has no effect with --fleet=URL; --fleet= contacts the nodes"),
+    (("reference", "--fleet=http://127.0.0.1:9", "--hosts-file=/etc/hosts"),
+     "--hosts-file has no effect with --fleet=URL; --fleet= contacts the nodes"),
+    (("status", "-w", "n1", "--fleet-url=http://%h:1", "--ssh=rsh"),
+     "--ssh has no effect with --fleet-url; --fleet-url= contacts the nodes through ssh"),
+    (("status", "-w", "n1", "--hosts-file=/etc/hosts"), "--hosts-file has no effect without --fleet-url"),
+    (("run", "-w", "n1", "--stored"), "--stored has no effect on run"),
+    (("run", "-w", "n1", "--fleet=http://127.0.0.1:9"), "--fleet has no effect on run"),
+    (("run", "-w", "n1", "--hosts-file=/etc/hosts"), "--hosts-file has no effect without --fleet-url"),
     (("findings", "--node-timeout=3"), "--node-timeout has no effect on findings"),
     (("findings", "fix", "3", "--partial-ok"), "--partial-ok has no effect on fix"),
     (("findings", "acknowledge", "3", "-w", "n1"), "--nodes has no effect on acknowledge"),
@@ -394,6 +409,13 @@ def test_an_option_without_a_value_is_no_default(command, options):
 def test_words_that_would_have_no_effect_are_refused(words, said):
     done = run("fleet", *words)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"numaprobe: {said}\n")
+
+
+def test_settings_give_way_to_what_the_command_line_names():
+    both = {"NUMAPROBE_FLEET": "http://127.0.0.1:9", "NUMAPROBE_STORED": "true", "NUMAPROBE_SSH": "rsh", "NUMAPROBE_AT_ONCE": "3"}
+    of_collector = run("fleet", "status", "--fleet=http://127.0.0.1:1", env=both)
+    assert of_collector.returncode == 3 and "127.0.0.1:1 " in of_collector.stderr, of_collector
+    assert run("fleet", "status", "--stored", url="http://127.0.0.1:1", env={**both, "NUMAPROBE_STORED": "false"}).returncode == 3
 
 
 def test_ten_thousand_reasons_are_a_few_lines(make_fleet):
