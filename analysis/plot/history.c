@@ -216,6 +216,7 @@ int history_from_json(struct history_picture *p, const struct json *answer, stru
         .more_is_better = strcmp(json_get_text(answer, "better", ""), "more") == 0,
         .older = json_get_bool(answer, "more", false) || json_get_i64(answer, "left_out", 0) > 0,
         .searched = json_get_i64(answer, "searched", 0),
+        .others = json_get_i64(answer, "other_runs", 0),
         .pending = json_get_i64(answer, "pending", 0),
         .moments = calloc((size_t)json_count(of_class ? days : points) + 1, sizeof *p->moments),
         .changes = calloc(HISTORY_CHANGES_MAX, sizeof *p->changes)};

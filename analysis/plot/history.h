@@ -45,6 +45,7 @@ struct history_picture {
     const char *what;                           // a moment is: "run" or "day"
     bool more_is_better, older; // older: there are earlier runs that the response left out
     int64_t pending;            // runs without metrics yet: changes are not known then
+    int64_t others;             // runs of the metric that do not compare with these: no moments
     int64_t searched;           // for changes, the newest; 0: not known
     int n, n_changes, n_stretches, n_days;
     struct moment *moments;   // owned, as what follows

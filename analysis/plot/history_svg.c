@@ -350,6 +350,11 @@ static void history_notes(const struct view *v, struct buf *text)
         buf_fmt(text, "changes are searched for in the newest %" PRId64 ". ", p->searched);
     if (p->older)
         buf_str(text, "there are earlier runs, which the limit left out. ");
+    if (p->others)
+        buf_fmt(text,
+                "%" PRId64 " run%s with another variant, method or version of the metrics left "
+                "out. ",
+                p->others, str_plural(p->others));
     if (*p->variant)
         buf_fmt(text, "measured with: %s", p->variant);
 }

@@ -92,6 +92,16 @@ static void write_history_changes(const struct history_picture *p, struct buf *o
         buf_fmt(out, "changes are searched for in the newest %" PRId64 "\n", p->searched);
     if (p->older)
         buf_str(out, "the limit left out earlier runs\n");
+    if (p->others)
+        buf_fmt(out,
+                "%" PRId64 " run%s with another variant, method or version of the metrics left "
+                "out\n",
+                p->others, str_plural(p->others));
+    if (*p->variant) {
+        buf_str(out, "measured with: ");
+        buf_plain(out, p->variant);
+        buf_char(out, '\n');
+    }
 }
 
 int history_write_text(const struct history_picture *p, const struct plot_text *how,

@@ -105,26 +105,35 @@ static void test_history(void)
     CHECK(strstr(buf_text(&svg), "not recorded for both sides"), "facts that are not known");
 }
 
-static void draw_document(struct buf *svg, const char *text)
+static void draw_document(struct buf *svg, struct buf *drawn, const char *text)
 {
     CLEANUP_JSON struct json *json = json_parse(text, strlen(text), NULL);
     struct history_picture p CLEANUP(history_fini) = {0};
     struct err err = {0};
-    CHECK(json && history_from_json(&p, json, &err) == 0 && history_write_svg(&p, svg, &err) == 0,
+    CHECK(json && history_from_json(&p, json, &err) == 0 && history_write_svg(&p, svg, &err) == 0 &&
+              (!drawn || history_write_text(&p, &TERMINAL, drawn, &err) == 0),
           "a picture of a collector's history: %s", err.text);
 }
 
 static void test_limits(void)
 {
     CLEANUP_BUF struct buf svg = BUF_INIT;
+    CLEANUP_BUF struct buf text = BUF_INIT;
     draw_document(
-        &svg, "{\"metric\":\"m\",\"node\":\"n1\",\"unit\":\"ns\",\"better\":\"less\",\"points\":["
-              "{\"run\":1,\"measured\":\"2026-10-01T00:00:00Z\",\"value\":90},"
-              "{\"run\":2,\"measured\":\"2026-10-02T00:00:00Z\",\"value\":91}],"
-              "\"left_out\":90000,\"searched\":1,\"change_points\":[]}");
+        &svg, &text,
+        "{\"metric\":\"m\",\"node\":\"n1\",\"unit\":\"ns\",\"better\":\"less\",\"points\":["
+        "{\"run\":1,\"measured\":\"2026-10-01T00:00:00Z\",\"value\":90},"
+        "{\"run\":2,\"measured\":\"2026-10-02T00:00:00Z\",\"value\":91}],"
+        "\"left_out\":90000,\"other_runs\":3,\"variant\":\"size=1\",\"searched\":1,\"change_"
+        "points\":[]}");
     CHECK(strstr(buf_text(&svg), "which the limit left out."), "a limit that left out runs");
     CHECK(strstr(buf_text(&svg), "hanges are searched for in the newest 1."),
           "and that of changes");
+    static const char others[] = "3 runs with another variant, method or version of the metrics "
+                                 "left out";
+    CHECK(strstr(buf_text(&svg), "3 runs with another variant") && strstr(buf_text(&text), others),
+          "runs that do not compare with these");
+    CHECK(strstr(buf_text(&text), "measured with: size=1\n"), "what they were measured with");
 }
 
 // One outlier does not make a line of all other runs, and intervals from 0 on end at the axis.
@@ -132,11 +141,12 @@ static void test_outlier(void)
 {
     CLEANUP_BUF struct buf svg = BUF_INIT;
     draw_document(
-        &svg, "{\"metric\":\"m\",\"node\":\"n1\",\"unit\":\"ns\",\"better\":\"less\",\"points\":["
-              "{\"run\":1,\"measured\":\"2026-10-01T00:00:00Z\",\"value\":10,\"lo\":0,\"hi\":11},"
-              "{\"run\":2,\"measured\":\"2026-10-02T00:00:00Z\",\"value\":1000000000},"
-              "{\"run\":3,\"measured\":\"2026-10-03T00:00:00Z\",\"value\":11}],"
-              "\"change_points\":[]}");
+        &svg, NULL,
+        "{\"metric\":\"m\",\"node\":\"n1\",\"unit\":\"ns\",\"better\":\"less\",\"points\":["
+        "{\"run\":1,\"measured\":\"2026-10-01T00:00:00Z\",\"value\":10,\"lo\":0,\"hi\":11},"
+        "{\"run\":2,\"measured\":\"2026-10-02T00:00:00Z\",\"value\":1000000000},"
+        "{\"run\":3,\"measured\":\"2026-10-03T00:00:00Z\",\"value\":11}],"
+        "\"change_points\":[]}");
     const char *s = buf_text(&svg);
     CHECK(strstr(s, "Y is logarithmic.") && strstr(s, ">10000</text>") && !strstr(s, ">2e8</text>"),
           "the axis of a history with an outlier");
@@ -144,10 +154,11 @@ static void test_outlier(void)
           "an end of an interval that has no logarithm");
     buf_reset(&svg);
     draw_document(
-        &svg, "{\"metric\":\"m\",\"node\":\"n1\",\"unit\":\"ns\",\"better\":\"less\",\"points\":["
-              "{\"run\":1,\"measured\":\"2026-10-01T00:00:00Z\",\"value\":0},"
-              "{\"run\":2,\"measured\":\"2026-10-02T00:00:00Z\",\"value\":1000}],"
-              "\"change_points\":[]}");
+        &svg, NULL,
+        "{\"metric\":\"m\",\"node\":\"n1\",\"unit\":\"ns\",\"better\":\"less\",\"points\":["
+        "{\"run\":1,\"measured\":\"2026-10-01T00:00:00Z\",\"value\":0},"
+        "{\"run\":2,\"measured\":\"2026-10-02T00:00:00Z\",\"value\":1000}],"
+        "\"change_points\":[]}");
     CHECK(!strstr(buf_text(&svg), "logarithmic"), "nor has 0");
 }
 
@@ -156,7 +167,7 @@ static void test_class_history(void)
 {
     CLEANUP_BUF struct buf node = BUF_INIT, class = BUF_INIT;
     draw_document(
-        &node,
+        &node, NULL,
         "{\"metric\":\"m\",\"node\":\"n1\",\"unit\":\"ns\",\"better\":\"less\",\"points\":["
         "{\"run\":1,\"measured\":\"2026-11-01T10:00:00Z\",\"value\":90,\"lo\":89,\"hi\":91},"
         "{\"run\":2,\"measured\":\"2026-11-02T10:00:00Z\",\"value\":91,\"lo\":90,\"hi\":92}],"
@@ -168,12 +179,13 @@ static void test_class_history(void)
     CHECK(strstr(buf_text(&node), "median of the class") && strstr(buf_text(&node), "run 2"),
           "a node in its class");
     CHECK(!strstr(buf_text(&node), ">20<"), "other days do not stretch the axis");
-    draw_document(&class, "{\"metric\":\"m\",\"class\":\"62204bdd0123456789\",\"unit\":\"ns\","
-                          "\"better\":\"less\",\"days\":["
-                          "{\"day\":\"2026-11-01\",\"nodes\":40,\"median\":90,\"q1\":89,\"q3\":91},"
-                          "{\"day\":\"2026-11-02\",\"nodes\":1,\"median\":97,\"q1\":97,\"q3\":97}],"
-                          "\"change_points\":[{\"at\":\"2026-11-02T00:00:00Z\",\"before\":90,"
-                          "\"after\":97,\"percent\":7.8}]}");
+    draw_document(&class, NULL,
+                  "{\"metric\":\"m\",\"class\":\"62204bdd0123456789\",\"unit\":\"ns\","
+                  "\"better\":\"less\",\"days\":["
+                  "{\"day\":\"2026-11-01\",\"nodes\":40,\"median\":90,\"q1\":89,\"q3\":91},"
+                  "{\"day\":\"2026-11-02\",\"nodes\":1,\"median\":97,\"q1\":97,\"q3\":97}],"
+                  "\"change_points\":[{\"at\":\"2026-11-02T00:00:00Z\",\"before\":90,"
+                  "\"after\":97,\"percent\":7.8}]}");
     CHECK(strstr(buf_text(&class), "class 62204bdd0123 ") && strstr(buf_text(&class), "2 days"),
           "a class, day by day");
     CHECK(strstr(buf_text(&class), "40 nodes, 2026-11-01") &&
