@@ -96,9 +96,10 @@ int difference_write_text(const struct plot *p, const double *percent, const boo
             write_tile(&h, &fit, r * h.cols + c, width, out);
         buf_char(out, '\n');
     }
-    if (h.row_cells > 1 || h.col_cells > 1)
+    bool several = h.row_cells > 1 || h.col_cells > 1;
+    if (several)
         buf_fmt(out, "each sign is the median of %d x %d cells; ", h.row_cells, h.col_cells);
-    buf_fmt(out, ".: no significant difference; %s%s\n", h.more_is_better ? "+" : "-",
-            " is better");
+    buf_fmt(out, ".: %sno significant difference; %s%s\n", several ? "most have " : "",
+            h.more_is_better ? "+" : "-", " is better");
     return buf_ok(out) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for the picture");
 }

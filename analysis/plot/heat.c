@@ -67,6 +67,22 @@ static double tile_value(const struct heat *h, int row, int col, double *scratch
     return middle_of(scratch, n);
 }
 
+// A difference of several cells is doubtful where most of them are: their median is a number in any
+// case. A disturbed cell among several is no reason to doubt a tile.
+static bool tile_is_doubtful(const struct heat *h, int row, int col)
+{
+    int known = 0, doubtful = 0;
+    if (!h->given && (h->row_cells > 1 || h->col_cells > 1))
+        return false;
+    for (int r = row * h->row_cells; r < (row + 1) * h->row_cells && r < h->m->row.n; r++)
+        for (int c = col * h->col_cells; c < (col + 1) * h->col_cells && c < h->m->col.n; c++)
+            if (isfinite(heat_cell(h, r, c))) {
+                known++;
+                doubtful += is_doubtful(h, r, c);
+            }
+    return 2 * doubtful > known;
+}
+
 static int find_values(struct heat *h, struct err *err)
 {
     size_t n = (size_t)h->rows * (size_t)h->cols;
@@ -81,14 +97,13 @@ static int find_values(struct heat *h, struct err *err)
         bool exists = false;
         h->values[i] = tile_value(h, (int)i / h->cols, (int)i % h->cols, scratch, &exists);
         h->levels[i] = exists ? HEAT_MISSING : HEAT_NONE;
+        h->hollow[i] = tile_is_doubtful(h, (int)i / h->cols, (int)i % h->cols);
     }
     for (int r = 0; r < h->m->row.n; r++)
         for (int c = 0; c < h->m->col.n; c++) {
-            bool known = isfinite(heat_cell(h, r, c)), doubtful = known && is_doubtful(h, r, c);
+            bool known = isfinite(heat_cell(h, r, c));
             h->missing += shape_has_cell(h->m, r, c) && !known;
-            h->n_doubtful += doubtful;
-            if (h->row_cells == 1 && h->col_cells == 1)
-                h->hollow[r * h->cols + c] = doubtful;
+            h->n_doubtful += known && is_doubtful(h, r, c);
         }
     return 0;
 }

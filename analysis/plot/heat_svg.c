@@ -420,7 +420,9 @@ void heat_notes(const struct heat *h, struct buf *text)
         buf_fmt(text, "grey: %d of %" PRId64 " cells have no value. ", h->missing, cells);
     if (h->n_doubtful)
         buf_fmt(text, "%s%s (%d of %" PRId64 " cells). ",
-                h->row_cells > 1 || h->col_cells > 1 ? "" : "hollow: ",
+                h->row_cells == 1 && h->col_cells == 1 ? "hollow: "
+                : h->given                             ? "hollow: most cells have "
+                                                       : "",
                 h->given ? "no significant difference" : "disturbed", h->n_doubtful, cells);
     if (!shape_has_cell(h->m, h->m->row.n - 1, 0))
         buf_str(text, "a pair is measured once. ");

@@ -376,6 +376,25 @@ static void test_difference_text(void)
           "columns stand below their heads where rows have nodes: %s", buf_text(&p.text));
 }
 
+// 8 cells a tile: what chance makes of cells that say nothing is no sign.
+static void test_difference_of_many(void)
+{
+    enum { N = 256 };
+    static double percent[N * N];
+    static bool doubtful[N * N];
+    struct pair p CLEANUP(pair_fini) = {0};
+    struct plot plot = {.matrix = &p.ma};
+    CHECK(shape_make(&p.ma, &idle, N, N, NULL) == 0, "a large matrix");
+    for (int i = 0; i < N * N; i++) {
+        percent[i] = i % N < N / 2 ? 0.1 : 9;
+        doubtful[i] = i % N < N / 2 || i % 10 == 0;
+    }
+    CHECK(difference_write_text(&plot, percent, doubtful, &TERMINAL, &p.text, NULL) == 0 &&
+              strstr(buf_text(&p.text), " . . . . .") && strstr(buf_text(&p.text), " + + + + +") &&
+              strstr(buf_text(&p.text), ".: most have no significant difference; - is better\n"),
+          "a sign where most cells differ: %s", buf_text(&p.text));
+}
+
 // ---- To look at ---------------------------------------------------------------------------------
 
 static void save(const struct buf *svg, const char *folder, const char *name)
@@ -428,5 +447,6 @@ int main(int argc, char **argv)
     test_difference_curves();
     test_narrow_map();
     test_difference_text();
+    test_difference_of_many();
     return tap_done();
 }
