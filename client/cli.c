@@ -294,6 +294,7 @@ int cli_main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     if (config_load(&c, &err) < 0)
         return report_failure(&c, plugin, &err);
+    c.output_usual = c.output;
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
         return flush_output(cmd_help(&c, &(struct invocation){.table = commands}, &err), false);
     if (argc > 1 && strcmp(argv[1], "--version") == 0)

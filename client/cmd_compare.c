@@ -113,7 +113,8 @@ static void add_value(struct grid *g, const struct json *difference, const char 
         grid_cell(g, "%s", "");
 }
 
-static void add_verdict(struct grid *g, const char *what, const struct json *difference)
+static void add_verdict(struct grid *g, const char *what, const char *unit,
+                        const struct json *difference)
 {
     grid_cell(g, "%s", what);
     add_value(g, difference, "base_value");
@@ -122,14 +123,14 @@ static void add_verdict(struct grid *g, const char *what, const struct json *dif
     add_percent(g, difference, "lo_percent");
     add_percent(g, difference, "hi_percent");
     grid_cell(g, "%s", json_get_text(difference, "verdict", "?"));
+    grid_cell(g, "%s", unit);
 }
 
 static void add_group(struct grid *g, const struct json *group, const char *unit)
 {
     char what[64];
     group_name(group, what, sizeof what);
-    add_verdict(g, what, group);
-    grid_cell(g, "%s", unit);
+    add_verdict(g, what, unit, group);
 }
 
 static void print_lines(const struct cli *c, const char *head, const struct json *texts)
@@ -179,7 +180,7 @@ static void print_others(const struct cli *c, const struct json *answer)
         snprintf(what, sizeof what, "%s (%s)", json_get_text(m, "matrix", "?"),
                  json_get_text(m, "unit", "?"));
         if (strcmp(json_get_text(m, "matrix", ""), shown) != 0)
-            add_verdict(&g, what, m);
+            add_verdict(&g, what, json_get_text(m, "unit", ""), m);
     }
     if (!g.n_rows)
         return;

@@ -24,6 +24,7 @@ struct cli {
     const char *url_option;                // that names the address; NULL: --url
     bool url_assumed; // no setting names the daemon, and its socket is not there: the usual port
     int output;       // enum output
+    int output_usual; // as files and the environment have it
     int colour;       // enum colour
     int64_t timeout_s;
     bool to_terminal;  // stdout is one

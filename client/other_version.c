@@ -49,11 +49,12 @@ void other_version_hint(const struct cli *c, const struct spec *s, const char *m
     static const char *const advice = "leave out what it does not know, or update it";
     static char text[200]; // it is printed behind the error
     CLEANUP_JSON struct json *told = NULL, *alive = NULL;
-    bool tells = http_json(c, "GET", "/v1/benchmarks", NULL, &told, NULL) == 0 &&
+    struct err none; // what cannot be read says nothing of the version
+    bool tells = http_json(c, "GET", "/v1/benchmarks", NULL, &told, &none) == 0 &&
                  json_first(json_get(told, "benchmarks"));
     if (tells && takes(told, s, member))
         return;
-    const char *version = http_json(c, "GET", "/healthz", NULL, &alive, NULL) == 0
+    const char *version = http_json(c, "GET", "/healthz", NULL, &alive, &none) == 0
                               ? json_get_text(alive, "version", "")
                               : "";
     bool other = *version && strcmp(version, NUMAPROBE_VERSION) != 0;

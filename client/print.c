@@ -85,14 +85,14 @@ void print_json(const struct json *value)
 
 int print_refuse_csv(const struct cli *c, const char *what, struct err *err)
 {
-    return c->output != OUTPUT_CSV
+    return c->output != OUTPUT_CSV || c->output == c->output_usual
                ? 0
                : err_set(err, ERR_USAGE, "", "%s text or JSON (-o json), not csv", what);
 }
 
 int print_refuse_all_but_text(const struct cli *c, const char *what, struct err *err)
 {
-    return c->output == OUTPUT_TABLE
+    return c->output == OUTPUT_TABLE || c->output == c->output_usual
                ? 0
                : err_set(err, ERR_USAGE, "", "%s text, without the formats of -o", what);
 }

@@ -66,7 +66,8 @@ void print_buf(const struct buf *b); // to stdout, whole
 // There was no memory for something that should have been printed: the command has failed.
 bool print_lost(void);
 // Of a command whose answer is no table, and of one whose answer is text alone. Called before
-// anything is done: ERR_USAGE for the formats that it has not. `what`: "a label is".
+// anything is done: ERR_USAGE for the formats that it has not; where such a format is the usual
+// one, the command prints text. `what`: "a label is".
 int print_refuse_csv(const struct cli *c, const char *what, struct err *err);
 int print_refuse_all_but_text(const struct cli *c, const char *what, struct err *err);
 // Prints the answer where the output is JSON. False: it is not, and nothing is printed.

@@ -128,13 +128,29 @@ const char *run_benchmark(const struct run *r)
     return *r->unreadable[RUN_SPEC] ? r->benchmark : benchmarks[r->spec.benchmark].name;
 }
 
+static const char *const part_members[RUN_PARTS] = {"spec", "plan", "conditions", "phases_ms"};
+
+static int check_part(const struct run *r, enum run_part part, const char *what, struct err *err)
+{
+    return !*r->unreadable[part] ? 0
+                                 : err_set(err, ERR_CONFLICT, "",
+                                           "the stored %s of run %" PRId64 " cannot be read: %s",
+                                           what, r->id, r->unreadable[part]);
+}
+
 int run_check_spec(const struct run *r, struct err *err)
 {
-    return !*r->unreadable[RUN_SPEC]
-               ? 0
-               : err_set(err, ERR_CONFLICT, "",
-                         "the stored parameters of run %" PRId64 " cannot be read: %s", r->id,
-                         r->unreadable[RUN_SPEC]);
+    return check_part(r, RUN_SPEC, "parameters", err);
+}
+
+int run_check_parts(const struct run *r, struct err *err)
+{
+    if (run_check_spec(r, err) < 0)
+        return -1;
+    for (int part = 0; part < RUN_PARTS; part++)
+        if (check_part(r, part, part_members[part], err) < 0)
+            return -1;
+    return 0;
 }
 
 static void run_write_spec(const struct run *r, struct jsonw *w)
@@ -150,7 +166,6 @@ static void run_write_spec(const struct run *r, struct jsonw *w)
 
 static void write_unreadable(const struct run *r, struct jsonw *w)
 {
-    static const char *const members[RUN_PARTS] = {"spec", "plan", "conditions", "phases_ms"};
     int n = 0;
     for (int i = 0; i < RUN_PARTS; i++) {
         if (!*r->unreadable[i])
@@ -158,7 +173,7 @@ static void write_unreadable(const struct run *r, struct jsonw *w)
         if (!n++)
             jsonw_array(w, "unreadable");
         jsonw_object(w, NULL);
-        jsonw_text(w, "member", members[i]);
+        jsonw_text(w, "member", part_members[i]);
         jsonw_text(w, "text", r->unreadable[i]);
         jsonw_end(w);
     }

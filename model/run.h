@@ -72,5 +72,7 @@ void run_fini(struct run *r);
 const char *run_benchmark(const struct run *r);
 // ERR_CONFLICT: its spec cannot be read, and why. Whoever needs the spec of a stored run checks it.
 int run_check_spec(const struct run *r, struct err *err);
+// Likewise of any part of it.
+int run_check_parts(const struct run *r, struct err *err);
 // The run without ranks and matrices; they have their own resources.
 void run_write_json(const struct run *r, struct jsonw *w, const char *key);

@@ -48,7 +48,12 @@ bool history_is_wide(const struct history_picture *p)
 
 void history_fit_wide(const struct history_picture *p, struct range *out)
 {
-    const struct range r = values_of(p);
+    struct range r = values_of(p);
+    for (int i = 0; i < p->n_days; i++) { // the class
+        const struct history_day *d = &p->days[i];
+        range_add(&r, d->low > 0 ? d->low : NAN);
+        range_add(&r, d->high > 0 ? d->high : NAN);
+    }
     const double margin = pow(r.hi / r.lo, 0.04);
     *out = (struct range){r.lo / margin, r.hi * margin, true};
 }

@@ -184,7 +184,7 @@ void svg_heading(struct buf *out, const struct run *r)
         clock_rfc3339(at, when);
         buf_fmt(out, " · %.10s %.5s UTC", when, when + 11);
     }
-    buf_fmt(out, " · %s", benchmarks[r->spec.benchmark].name);
+    buf_fmt(out, " · %s", run_benchmark(r));
     if (*r->method)
         buf_fmt(out, " · method %s", r->method);
     if (*r->label)

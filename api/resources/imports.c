@@ -75,12 +75,8 @@ static int imports_read_member(const struct request *q, struct import_call *c, c
 {
     const char *name = json_name(v);
     const struct import_member *m = find_member(name);
-    const bool dry_run = strcmp(name, "dry_run") == 0;
-    if (dry_run ? request_query(q, name) != NULL : m && *slot_of(c, m))
-        return err_set(err, ERR_INVALID, name, "is in the query already; give it once");
-    if (dry_run)
-        return json_bool(v, &c->dry_run) ? 0
-                                         : err_set(err, ERR_INVALID, name, "must be true or false");
+    if (strcmp(name, "dry_run") == 0)
+        return request_bool(q, name, v, &c->dry_run, err);
     if (!m && strcmp(name, "text") != 0)
         return err_set(
             err, ERR_INVALID, name,
@@ -88,6 +84,8 @@ static int imports_read_member(const struct request *q, struct import_call *c, c
             "pages, method, file, date, dry_run");
     if (!json_text(v))
         return err_set(err, ERR_INVALID, name, "must be a text");
+    if (m && *slot_of(c, m))
+        return err_set(err, ERR_INVALID, name, "is in the query already; give it once");
     if (m)
         *slot_of(c, m) = json_text(v);
     return 0;
@@ -117,8 +115,9 @@ static int read_body(const struct request *q, struct import_call *c, struct err 
         return -1;
     const struct json *text = json_get(c->root, "text");
     if (!text) {
+        bool here = false; // as members of other versions are, it would be ignored
         c->text = NULL;
-        return json_get(c->root, "dry_run") == NULL // it would be ignored, as other versions' are
+        return !json_bool(json_get(c->root, "dry_run"), &here) || !here || c->dry_run
                    ? 0
                    : err_set(err, ERR_INVALID, "dry_run",
                              "belongs in the query here: POST /v1/imports?dry_run=true");

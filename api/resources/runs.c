@@ -96,12 +96,7 @@ static int api_runs_read_spec(struct request *q, struct spec *s, bool *dry_run, 
     CLEANUP_JSON struct json *root = request_json(q, err);
     if (!root || spec_from_json(s, root, ignore, err) < 0 || spec_check_request(s, err) < 0)
         return -1;
-    const struct json *dry = json_get(root, "dry_run");
-    if (dry && request_query(q, "dry_run"))
-        return err_set(err, ERR_INVALID, "dry_run", "is in the query already; give it once");
-    if (dry && !json_bool(dry, dry_run))
-        return err_set(err, ERR_INVALID, "dry_run", "must be true or false");
-    return request_query_bool(q, "dry_run", dry_run, err);
+    return request_bool(q, "dry_run", json_get(root, "dry_run"), dry_run, err);
 }
 
 static int runs_send_dry_run(struct request *q, struct reply *r, const struct spec *s,

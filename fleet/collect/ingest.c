@@ -50,7 +50,7 @@ struct ingest {
     size_t backlog; // bytes of the bodies of both queues
     int alone;      // so many items are sent one at a time
     int64_t restart_ms;
-    bool ready, stopping, stalled;
+    bool ready, stopping, stalled, deleting;
     enum err_code failed;        // why the process is about to end; ERR_NONE: not known
     struct ingest_head doubtful; // was sent alone when it died; node "": none was
 };
@@ -86,25 +86,31 @@ static void on_writable(void *ctx, uint32_t events);
 // Something was confirmed, or is due from now on.
 static void await_report(struct ingest *i)
 {
-    loop_timer_set(i->stall, i->socket >= 0 && (!i->ready || i->sent.n) ? INGEST_STALL_MS : -1);
+    bool due = i->socket >= 0 && (!i->ready || i->sent.n);
+    if (i->stall)
+        loop_timer_set(i->stall, !due          ? -1
+                                 : i->deleting ? INGEST_STALL_DELETING_MS
+                                               : INGEST_STALL_MS);
 }
 
-static void report_stall(struct ingest *i, const char *text)
+static void report_stall(struct ingest *i, bool stalled)
 {
     struct ingest_report r = {.kind = INGEST_STALLED, .opened = i->ready};
-    snprintf(r.text, sizeof r.text, "%s", text);
-    i->stalled = *text;
+    int seconds = (i->deleting ? INGEST_STALL_DELETING_MS : INGEST_STALL_MS) / 1000;
+    if (stalled)
+        snprintf(r.text, sizeof r.text,
+                 "the store has %s for %d s: %sthe database or the disk does "
+                 "not respond",
+                 i->ready ? "confirmed nothing" : "not opened", seconds,
+                 i->ready ? "" : "it is upgraded, or ");
+    i->stalled = stalled;
     i->user.report(i->user.ctx, &r);
 }
 
 static void on_stall(void *ctx, uint32_t events)
 {
-    struct ingest *i = ctx;
     (void)events;
-    report_stall(i, i->ready ? "the store has confirmed nothing for 10 s: the database or the disk "
-                               "does not respond"
-                             : "the store has not opened for 10 s: it is upgraded, or the database "
-                               "or the disk does not respond");
+    report_stall(ctx, true);
 }
 
 // Moves items to the socket as long as it takes them.
@@ -152,7 +158,7 @@ static void forget_process(struct ingest *i)
     fd_cleanup(&i->socket);
     child_end(&i->pid);
     i->ready = false;
-    i->stalled = false;
+    i->stalled = i->deleting = false;
     i->failed = ERR_NONE;
     await_report(i);
     buf_free(&i->out);
@@ -220,8 +226,9 @@ static void clear_doubt(struct ingest *i, const struct ingest_head *h)
 
 static void take_report(struct ingest *i, const struct ingest_report *r)
 {
-    if (i->stalled)
-        report_stall(i, "");
+    if (i->stalled && r->kind != INGEST_FAILED)
+        report_stall(i, false);
+    i->deleting = r->kind == INGEST_DELETING;
     if (r->kind == INGEST_READY)
         i->ready = true;
     if (r->kind == INGEST_FAILED)

@@ -18,6 +18,7 @@ enum {
     INGEST_BACKLOG_MAX = 8 << 20,
     // Without a report while one is due: the store does not respond, or is upgraded.
     INGEST_STALL_MS = 10000,
+    INGEST_STALL_DELETING_MS = 600000, // likewise, while it deletes what is too old
 };
 
 struct ingest;

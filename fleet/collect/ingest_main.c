@@ -489,6 +489,8 @@ static int retain_some(struct ingest_process *p, enum ingest_kind of, int64_t no
     struct err err = {0};
     if (!keep_days)
         return 0;
+    if (report_item(&(struct ingest_report){.kind = INGEST_DELETING}) < 0)
+        return -1;
     if (fns[of](p->store, &r, &err) == 0)
         err = (struct err){0};
     else if (err.code != ERR_CONFLICT)

@@ -53,6 +53,7 @@ enum ingest_report_kind {
     INGEST_RETAINED,   // of (WHOLE: the archive; JUDGED: closed findings), next (how many were
                        // deleted), more (the next days delete others); code and text: what waits,
                        // and is tried again
+    INGEST_DELETING,   // what is too old; nothing is confirmed until INGEST_RETAINED
     // opened, text: by the collector itself, where the process has confirmed nothing for
     // INGEST_STALL_MS; with an empty text: it has confirmed something since.
     INGEST_STALLED,

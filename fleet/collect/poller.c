@@ -157,8 +157,9 @@ static void store_becomes(struct poller *p, enum store_state state, const char *
     log_event(state == STORE_READY ? LOG_LVL_INFO : LOG_LVL_WARN, "store",
               "was=%s is=%s text=\"%s\"", store_state_names[t->store_state],
               store_state_names[state], log_quote(why).text);
+    if (state != t->store_state)
+        t->store_since_ms = clock_wall_ms();
     t->store_state = state;
-    t->store_since_ms = clock_wall_ms();
 }
 
 static void archive_retention_reported(struct poller *p, const struct ingest_report *r)

@@ -60,21 +60,23 @@ struct pgx_holder {
     char text[160];
 };
 
-static int pgx_upgrade_row(void *ctx, const struct fleet_cell *row, struct err *err)
+static int pgx_holder_row(void *ctx, const struct fleet_cell *row, struct err *err)
 {
     struct pgx_holder *holder = ctx;
     (void)err;
-    snprintf(holder->text, sizeof holder->text, "process %s of PostgreSQL (%s) uses table %s",
-             row[0].t, row[1].t, row[2].t);
+    snprintf(holder->text, sizeof holder->text, "process %s of PostgreSQL (%s) uses %s", row[0].t,
+             row[1].t, row[2].t);
     return 0;
 }
 
-// Who uses a table of ours, for which a step of the upgrade waited in vain. It is tried again.
+// Who uses a table of ours, since when a step of the upgrade waits in vain: whose table it waits
+// for is not known any more. It is tried again.
 static int pgx_explain_upgrade(struct pgx *p, struct err *err)
 {
     static const char sql[] =
         "SELECT CAST(a.pid AS text), concat_ws(', ', nullif(a.application_name, ''), a.usename), "
-        "CAST(c.relname AS text) FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) "
+        "'table ' || CAST(c.relname AS text) FROM pg_locks AS l JOIN pg_stat_activity AS a USING "
+        "(pid) "
         "JOIN pg_class AS c ON c.oid = l.relation WHERE l.granted AND c.relkind IN ('r', 'p') "
         "AND a.datname = current_database() AND a.pid <> pg_backend_pid() "
         "AND c.relnamespace = CAST(current_schema() AS regnamespace) "
@@ -82,8 +84,8 @@ static int pgx_explain_upgrade(struct pgx *p, struct err *err)
     struct pgx_holder holder = {"another process uses a table"};
     if (!err || err->code != ERR_CONFLICT)
         return -1;
-    pg_query(p->c, sql, NULL, 0, pgx_upgrade_row, &holder, NULL, NULL);
-    return err_set(err, ERR_TIMEOUT, "store", "the upgrade waits: %s", holder.text);
+    pg_query(p->c, sql, NULL, 0, pgx_holder_row, &holder, NULL, NULL);
+    return err_set(err, ERR_TIMEOUT, "store", "the upgrade waits for a table: %s", holder.text);
 }
 
 // Whoever waits to change a table keeps all others from reading it: the wait is short.
@@ -638,15 +640,6 @@ static int pgx_retain_part(struct pgx *p, int month, int64_t before_ms, int64_t 
                : 0;
 }
 
-static int pgx_holder_row(void *ctx, const struct fleet_cell *row, struct err *err)
-{
-    struct pgx_holder *holder = ctx;
-    (void)err;
-    snprintf(holder->text, sizeof holder->text, "process %s of PostgreSQL (%s) uses it", row[0].t,
-             row[1].t);
-    return 0;
-}
-
 // Who holds the lock that a deletion waited for in vain. A month can be dropped only while no one
 // reads `run` either. Returns -1.
 static int pgx_explain_lock(struct pgx *p, int month, struct err *err)
@@ -658,7 +651,8 @@ static int pgx_explain_lock(struct pgx *p, int month, struct err *err)
         return -1;
     snprintf(sql, sizeof sql,
              "SELECT CAST(a.pid AS text), concat_ws(', ', nullif(a.application_name, ''), "
-             "a.usename) FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) WHERE l.granted "
+             "a.usename), 'it' FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) WHERE "
+             "l.granted "
              "AND a.datname = current_database() AND a.pid <> pg_backend_pid() AND l.relation IN "
              "(to_regclass('run'), to_regclass('%s')) ORDER BY a.backend_start LIMIT 1",
              name.text);

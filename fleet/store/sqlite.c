@@ -114,8 +114,8 @@ static int lite_lock(struct lite *l, const char *path, struct err *err)
     if (!locked) {
         file_read_text(name, holder, sizeof holder);
         lite_writer_text(path, writer);
-        return err_set(err, ERR_CONFLICT, "store", "another process (%s) writes to %.*s%s",
-                       *holder ? holder : "unknown", *writer ? 64 : 200, path, writer);
+        return err_set(err, ERR_CONFLICT, "store", "another process (%s) writes to %s%s",
+                       *holder ? holder : "unknown", *writer ? "the file" : path, writer);
     }
     if (ftruncate(fd, 0) == 0)
         dprintf(fd, "%d\n", (int)getpid());
@@ -192,10 +192,10 @@ static int lite_open_reader(struct lite *l, const char *path, struct err *err)
         return -1;
     int64_t known = lite_known();
     return version != known ? err_set(err, ERR_STORAGE, "store",
-                                      "%.64s has schema %" PRId64 ", this program reads %" PRId64
+                                      "the file has schema %" PRId64 ", this program reads %" PRId64
                                       "; the process that writes migrates it: if it is of an older "
                                       "numaprobe, update that one",
-                                      path, version, known)
+                                      version, known)
                             : 0;
 }
 

@@ -10,8 +10,8 @@ void fleet_writer_text(int64_t version, int64_t known, char out[static FLEET_WRI
     *out = '\0';
     if (version > 0 && version < known)
         snprintf(out, FLEET_WRITER_ROOM,
-                 "; it is an older numaprobe (schema %" PRId64 ", this one has %" PRId64
-                 "): update that one",
+                 "; it upgrades the store (schema %" PRId64 ", this one has %" PRId64
+                 "), or is an older numaprobe: then update that one",
                  version, known);
     if (version > known)
         snprintf(out, FLEET_WRITER_ROOM,

@@ -325,6 +325,23 @@ int request_query_bool(const struct request *q, const char *name, bool *out, str
     return 0;
 }
 
+int request_bool(const struct request *q, const char *name, const struct json *member, bool *out,
+                 struct err *err)
+{
+    bool here = false;
+    if (request_query_bool(q, name, out, err) < 0)
+        return -1;
+    if (!member)
+        return 0;
+    if (!json_bool(member, &here))
+        return err_set(err, ERR_INVALID, name, "must be true or false");
+    if (request_query(q, name) && here != *out)
+        return err_set(err, ERR_INVALID, name, "is %s in the query, and %s here: give it once",
+                       *out ? "true" : "false", here ? "true" : "false");
+    *out = here;
+    return 0;
+}
+
 static int query_time(const struct request *q, const char *name, int64_t *ms, struct err *err)
 {
     const char *text = request_query(q, name);

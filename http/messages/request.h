@@ -94,5 +94,8 @@ int request_query_stretch(const struct request *q, int64_t *since_ms, int64_t *u
 int request_query_int(const struct request *q, const char *name, int64_t least, int64_t most,
                       int64_t *out, struct err *err);
 int request_query_bool(const struct request *q, const char *name, bool *out, struct err *err);
+// The same of the query or of a member of the body (NULL: it has none). ERR_INVALID: they differ.
+int request_bool(const struct request *q, const char *name, const struct json *member, bool *out,
+                 struct err *err);
 // The body, to be freed with json_free. NULL: it is empty or no JSON; ERR_BAD_REQUEST.
 struct json *request_json(const struct request *q, struct err *err);

@@ -204,10 +204,11 @@ enum MHD_Result exchange_answer(struct exchange *x)
 {
     enum MHD_Result sent;
     struct err err;
+    const bool waited = x->hangup || x->opened || x->prepared || x->waited_turn;
     exchange_end_wait(x);
     if (x->gone)
         return MHD_NO;
-    if (!may_have_changed(x) && !still_allowed(x, &err))
+    if (waited && !may_have_changed(x) && !still_allowed(x, &err))
         return refuse_revoked(x, &err);
     if (x->opened && x->r.kind == REPLY_FILE)
         return send_made_file(x);

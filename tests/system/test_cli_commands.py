@@ -161,6 +161,15 @@ def test_no_run_is_said(url):
     assert run("runs", "--node=nid9", "-o", "csv", url=url).stdout.count("\n") == 1
 
 
+def test_all_other_matrices_are_compared(make_daemon):
+    daemon = make_daemon()
+    one = daemon.run(benchmark="hierarchy", size="32M", quick=True, cell_ms=5)
+    assert one["state"] == "succeeded", one
+    shown = run("compare", one["id"], one["id"], "--all", url=f"http://127.0.0.1:{daemon.port}").stdout
+    rows = [line.split() for line in shown[shown.index("The other matrices"):].split("\n\n")[0].splitlines()[2:]]
+    assert len(rows) > 3 and all(row[-1] in ("same", "slower", "faster", "inconclusive") for row in rows), shown
+
+
 def test_programs_get_the_digits_that_people_do_not_see(url, daemon, needs_fake_bench):
     one, other = (daemon.run(size="1,2", cpus="0")["id"] for _ in range(2))
     exact = json.loads(run("compare", one, other, "-o", "json", url=url).stdout)["matrices"][0]["base_value"]

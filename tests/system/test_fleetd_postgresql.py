@@ -157,7 +157,7 @@ def test_an_upgrade_that_waits_for_a_reader_states_it(collect, make_postgresql):
         [(reader,)] = server.rows("SELECT pid FROM pg_locks WHERE relation = 'setup'::regclass AND mode = 'AccessShareLock' AND granted "
                                   "AND pid <> pg_backend_pid()")
         assert said["store_state"] == "opening", said
-        assert said["store_problem"] == f"the upgrade waits: process {reader} of PostgreSQL (psql, fleet) uses table setup", said
+        assert said["store_problem"] == f"the upgrade waits for a table: process {reader} of PostgreSQL (psql, fleet) uses table setup", said
         until(lambda: f'event=store was=opening is=opening text="{said["store_problem"]}"' in c.log.read_text())
     assert wait_state(c, "ready")["store_problem"] == ""
     wait_runs(server, NODES * 12)

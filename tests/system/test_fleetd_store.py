@@ -304,3 +304,24 @@ def test_a_collector_that_lost_its_lock_stores_nothing_more(collect, make_postgr
         assert other.status()["store_state"] == "ready"
     finally:
         other.stop()
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["continues", "is killed"])
+def test_a_process_that_hangs_is_stated(collect, ends):  # noqa: F811
+    """A disk that does not respond: the process that stores is stopped."""
+    c = collect(NODES, "--run-ms=0").start()
+    wait_state(c, "ready")
+    wait_runs(None, NODES * 12, c)
+    process = c.child("--ingest")
+    os.kill(process, signal.SIGSTOP)
+    try:
+        measure(c.fleet, NODES)
+        said = until(lambda: (s := c.status())["store_problem"] and s)
+        assert said["store_state"] == "ready" and readyz(c) == said["store_problem"], said
+        assert said["store_problem"] == "the store has confirmed nothing for 10 s: the database or the disk does not respond"
+    finally:
+        os.kill(process, signal.SIGKILL if ends else signal.SIGCONT)
+    wait_runs(None, NODES * 13, c)
+    until(lambda: not c.status()["store_problem"])
+    log = c.log.read_text()
+    assert log.count("event=store.stalled is=ready text=") == 1 and log.count("event=store.responds is=ready") == (not ends), log

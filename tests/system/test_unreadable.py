@@ -72,6 +72,23 @@ def test_what_needs_its_spec_fails_for_it_alone(two):
     assert daemon.request("DELETE", f"/v1/runs/{spoiled}").status == 204
 
 
+def test_a_picture_has_its_benchmark(make_daemon):
+    daemon = make_daemon(env=fake_bench_env())
+    run = daemon.run(benchmark="matrix", quick=True)
+    change(daemon, "UPDATE run SET spec = 'no JSON' WHERE id = ?", run["id"])
+    picture = daemon.get(f"/v1/runs/{run['id']}/matrix.svg")
+    assert picture.status == 200 and b" matrix \xc2\xb7" in picture.body and b"latency \xc2\xb7" not in picture.body, picture.body[:900]
+
+
+def test_a_run_without_its_conditions_is_not_exported(two):
+    """It would look undisturbed where it is imported."""
+    daemon, _, spoiled = two
+    change(daemon, "UPDATE run SET conditions = '[1}' WHERE id = ?", spoiled)
+    answer = daemon.get(f"/v1/runs/{spoiled}/export")
+    assert answer.status == 409 and "stored conditions of run" in answer.json["detail"], answer.body
+    assert [u["id"] for u in daemon.get("/v1/feed").json["unreadable"]] == [spoiled]
+
+
 def test_a_run_that_waits_fails_with_the_reason(make_daemon):
     daemon = make_daemon(env=fake_bench_env())
     first = daemon.run(size="1M")["id"]

@@ -60,6 +60,15 @@ def descriptors(daemon):
     return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
 
 
+def read_until(connection, text):
+    data = b""
+    while text not in data:
+        more = connection.recv(65536)
+        assert more, data
+        data += more
+    return data
+
+
 def test_all_are_told(held):
     """600 of one run at once, on connections that are used further, while others are served."""
     daemon, run = held("--connections=2048")
@@ -87,11 +96,7 @@ def test_what_comes_behind_a_wait_is_answered(held):
     later.sendall(GOOD[20:])
     cancel(daemon, run)
     for s in (together, later):
-        data = b""
-        while b'"status":"ok"' not in data:
-            more = s.recv(65536)
-            assert more, data
-            data += more
+        data = read_until(s, b'"status":"ok"')
         assert data.index(b'"canceled"') < data.index(b'"status":"ok"')
 
 
@@ -134,20 +139,13 @@ def test_a_token_that_is_revoked_ends_what_it_opened(held):
                          b"Content-Length: %d" % len(body) + shown(token) + body)
     until(lambda: len(daemon.get("/v1/runs").json["runs"]) == 3)
     for s in (crowd[0], stays[0]):
-        data = b""
-        while b'"queued"' not in data:
-            data += s.recv(65536)
+        read_until(s, b'"queued"')
     all_are_read(daemon)
     assert cli("token", "revoke", "gone", **by_socket).returncode == 0
     cancel(daemon, run)
-    rest = b""
-    while not rest.endswith(b"0\r\n\r\n"):
-        more = crowd[0].recv(65536)
-        assert more, rest
-        rest += more
-    assert b"canceled" not in rest, rest
+    assert b"canceled" not in read_until(crowd[0], b"0\r\n\r\n")
     assert read_answer(crowd[1])[0] == 401
-    assert b"canceled" in stays[0].recv(65536) and b'"state":"canceled"' in read_answer(stays[1])[2]
+    assert read_until(stays[0], b"canceled") and b'"state":"canceled"' in read_answer(stays[1])[2]
     cancel(daemon, run + 1)
     status, _, body = read_answer(change)
     assert status == 200 and b'"state":"canceled"' in body, (status, body)

@@ -160,7 +160,7 @@ static void check_other_writer(const char *where, const char *says)
 {
     struct fleet_store *other = fleet_store_open(where, FLEET_STORE_WRITE, &err);
     CHECK(!other && err.code == ERR_CONFLICT && strstr(err.text, "another process") &&
-              !strstr(err.text, "numaprobe (schema") == !*says && strstr(err.text, says),
+              !strstr(err.text, "(schema") == !*says && strstr(err.text, says),
           "the writer is of a schema %s: %s", *says ? "that is not ours" : "of ours", err.text);
     CHECK(strlen(err.text) < 200, "it fits a report");
     fleet_store_close(other);
@@ -173,7 +173,7 @@ static void test_other_writer(void)
     snprintf(back, sizeof back, "PRAGMA user_version = %d", lite_version());
     check_other_writer(path, "");
     lite_exec("PRAGMA user_version = 1");
-    check_other_writer(path, "; it is an older numaprobe (schema 1, ");
+    check_other_writer(path, "; it upgrades the store (schema 1, ");
     struct fleet_store *r = fleet_store_open(path, FLEET_STORE_READ, &err);
     CHECK(!r && strstr(err.text, "if it is of an older numaprobe, update that one"),
           "readers say so too: %s", err.text);
@@ -319,7 +319,7 @@ static void test_postgresql(const struct cluster *c)
     pg_change(c, "UPDATE schema_version SET version = version + 900");
     check_other_writer(c->uri, "; it is a newer numaprobe (schema 9");
     pg_change(c, "UPDATE schema_version SET version = version - 901");
-    check_other_writer(c->uri, "; it is an older numaprobe (schema ");
+    check_other_writer(c->uri, "; it upgrades the store (schema ");
     pg_change(c, "UPDATE schema_version SET version = version + 1");
     fleet_store_close(w);
     pg_change(c, "ALTER TABLE setup DROP COLUMN good; UPDATE schema_version SET version = 1");
