@@ -41,7 +41,7 @@ def scaled(text, ranks, factor):
     document = json.loads(text)
     for rank in ranks:
         for c in document["matrices"][0]["cells"][rank]:
-            c.update({n: c[n] * factor for n in ("median", "lo", "hi", "min")})
+            c.update({n: c[n] * factor for n in ("median", "lo", "hi", "min", "p10", "p90", "p99")})
     return json.dumps(document)
 
 
