@@ -361,7 +361,7 @@ def test_bash_completes(line, expected):
     assert set(done.stdout.split()) == expected, done
 
 
-def test_fish_completion_has_what_the_tables_have():
+def test_fish_completion_has_what_the_tables_have(tmp_path):
     script = run("completion", "fish").stdout.splitlines()
     of_run = [line for line in script if "'__numaprobe_at run'" in line]
     assert any(" -l mode -r -f -a 'concurrent serial both' -d '" in line for line in of_run), of_run
@@ -375,7 +375,7 @@ def test_fish_completion_has_what_the_tables_have():
     assert all(line.replace("\\'", "").count("'") % 2 == 0 for line in script), "quotes are closed"
     if shutil.which("fish"):
         ask = "numaprobe completion fish | source; complete -C 'numaprobe run --mode='"
-        env = {"PATH": f"{CLIENT.parent}:{os.environ['PATH']}", "HOME": "/nonexistent"}
+        env = {"PATH": f"{CLIENT.parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}  # fish makes folders there
         done = subprocess.run(["fish", "-c", ask], capture_output=True, text=True, env=env, timeout=PATIENCE)
         assert {"--mode=concurrent", "--mode=serial", "--mode=both"} <= {line.split("\t")[0] for line in done.stdout.splitlines()}, done
 
