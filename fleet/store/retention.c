@@ -10,45 +10,47 @@
 
 enum { RETAIN_DAY_MS = 86400 * 1000 };
 
-// What is deleted by months. `began` and `before` are names in the table meta.
+// What is deleted by months. `began` and `before` are names in the table meta. Statements of rows
+// have `state` as $1 and a time as $2; runs have none, because the engine deletes them.
 struct retained {
     const char *began, *before; // when the day began; what is older is deleted in it
-    // *oldest_ms: of what is not older than from_ms; as it was: there is nothing.
-    int (*oldest)(struct fleet_store *s, int64_t from_ms, int64_t *oldest_ms, struct err *err);
+    int64_t state;
+    const char *oldest, *count, *deletion;
 };
-
-static int run_oldest(struct fleet_store *s, int64_t from_ms, int64_t *oldest_ms, struct err *err)
-{
-    return s->engine->oldest(s->db, from_ms, s->book.nodes.n, oldest_ms, err);
-}
-
-static int whole_oldest(struct fleet_store *s, int64_t from_ms, int64_t *oldest_ms, struct err *err)
-{
-    static const char sql[] = "SELECT due_ms FROM archive WHERE state = 1 AND due_ms >= $1 "
-                              "ORDER BY due_ms LIMIT 1";
-    return s->engine->query(s->db, sql, &CELL_I(from_ms), 1, fleet_number, oldest_ms, err);
-}
-
-static const struct retained retained_runs = {"retained", "retained_before", run_oldest};
-static const struct retained retained_wholes = {"archive_retained", "archive_retained_before",
-                                                whole_oldest};
 
 // Those that are closed and were not seen since. The finding with the largest number stays, or
 // another one would get that number.
 #define FINDING_OVER                                                                               \
     "state = CAST($1 AS bigint) AND proof = 0 AND id < (SELECT max(id) FROM finding) AND "
+#define WHOLE_KEPT "state = CAST($1 AS bigint) AND "
 
-static int finding_oldest(struct fleet_store *s, int64_t from_ms, int64_t *oldest_ms,
-                          struct err *err)
+static const struct retained retained_runs = {.began = "retained", .before = "retained_before"};
+static const struct retained retained_wholes = {
+    .began = "archive_retained",
+    .before = "archive_retained_before",
+    .state = 1,
+    .oldest = "SELECT due_ms FROM archive WHERE " WHOLE_KEPT
+              "due_ms >= CAST($2 AS bigint) ORDER BY due_ms LIMIT 1",
+    .count = "SELECT count(*) FROM archive WHERE " WHOLE_KEPT "due_ms < CAST($2 AS bigint)",
+    .deletion = "DELETE FROM archive WHERE " WHOLE_KEPT "due_ms < CAST($2 AS bigint)"};
+static const struct retained retained_findings = {
+    .began = "findings_retained",
+    .before = "findings_retained_before",
+    .state = KEPT_CLOSED,
+    .oldest = "SELECT closed_ms FROM finding WHERE " FINDING_OVER
+              "closed_ms >= CAST($2 AS bigint) ORDER BY closed_ms LIMIT 1",
+    .count = "SELECT count(*) FROM finding WHERE " FINDING_OVER "closed_ms < CAST($2 AS bigint)",
+    .deletion = "DELETE FROM finding WHERE " FINDING_OVER "closed_ms < CAST($2 AS bigint)"};
+
+// *oldest_ms is left alone where there is none from from_ms on.
+static int retained_oldest(struct fleet_store *s, const struct retained *what, int64_t from_ms,
+                           int64_t *oldest_ms, struct err *err)
 {
-    static const char sql[] = "SELECT closed_ms FROM finding WHERE " FINDING_OVER
-                              "closed_ms >= CAST($2 AS bigint) ORDER BY closed_ms LIMIT 1";
-    const struct fleet_cell in[] = {CELL_I(KEPT_CLOSED), CELL_I(from_ms)};
-    return s->engine->query(s->db, sql, in, COUNT_OF(in), fleet_number, oldest_ms, err);
+    const struct fleet_cell in[] = {CELL_I(what->state), CELL_I(from_ms)};
+    return what->oldest ? s->engine->query(s->db, what->oldest, in, COUNT_OF(in), fleet_number,
+                                           oldest_ms, err)
+                        : s->engine->oldest(s->db, from_ms, s->book.nodes.n, oldest_ms, err);
 }
-
-static const struct retained retained_findings = {"findings_retained", "findings_retained_before",
-                                                  finding_oldest};
 
 static int day_store(struct fleet_store *s, const struct retained *what, int64_t began_ms,
                      int64_t before_ms, struct err *err)
@@ -68,7 +70,7 @@ static int day_months(struct fleet_store *s, const struct retained *what, int64_
     *end_ms = 0;
     for (int i = 0; i < FLEET_RETAIN_MONTHS; i++) {
         int64_t oldest = INT64_MAX;
-        if (what->oldest(s, *end_ms, &oldest, err) < 0)
+        if (retained_oldest(s, what, *end_ms, &oldest, err) < 0)
             return -1;
         if (oldest >= before_ms)
             break;
@@ -107,7 +109,7 @@ static int retain_settle(struct fleet_store *s, struct fleet_retention *r, int64
                          struct err *err)
 {
     int64_t oldest = INT64_MAX;
-    if (s->engine->oldest(s->db, 0, s->book.nodes.n, &oldest, err) < 0)
+    if (retained_oldest(s, &retained_runs, 0, &oldest, err) < 0)
         return -1;
     r->held = oldest < r->before_ms;
     return r->deleted ? fleet_exec(s, "DELETE FROM span WHERE last_month < $1",
@@ -134,68 +136,46 @@ int fleet_store_retain(struct fleet_store *s, struct fleet_retention *r, struct 
     return fleet_end(s, settled, result < 0 ? NULL : err) < 0 || result < 0 ? -1 : 0;
 }
 
-// ---- Whole runs
+// ---- Whole runs and closed findings
 
-static int wholes_delete(struct fleet_store *s, struct fleet_retention *r, int64_t end_ms,
-                         struct err *err)
+static int rows_delete(struct fleet_store *s, const struct retained *what,
+                       struct fleet_retention *r, int64_t end_ms, struct err *err)
 {
-    static const char count[] = "SELECT count(*) FROM archive WHERE state = 1 AND due_ms < $1";
-    static const char sql[] = "DELETE FROM archive WHERE state = 1 AND due_ms < $1";
-    const struct fleet_cell end = CELL_I(end_ms < r->before_ms ? end_ms : r->before_ms);
-    int64_t oldest = INT64_MAX;
-    for (int i = 0; i < s->book.nodes.n; i++)
-        s->book.node[i].archived = 0; // counted anew
-    if (s->engine->query(s->db, count, &end, 1, fleet_number, &r->deleted, err) < 0 ||
-        (r->deleted && fleet_exec(s, sql, &end, 1, err) < 0) ||
-        whole_oldest(s, 0, &oldest, err) < 0)
-        return -1;
-    r->held = oldest < r->before_ms;
-    return 0;
-}
-
-int fleet_store_archive_retain(struct fleet_store *s, struct fleet_retention *r, struct err *err)
-{
-    int64_t end_ms;
-    r->deleted = 0;
-    r->held = false;
-    if (fleet_begin(s, err) < 0)
-        return -1;
-    int chosen = day_choose(s, &retained_wholes, r, &end_ms, err);
-    int rc = fleet_end(s, chosen < 0 ? -1 : wholes_delete(s, r, end_ms, err), err);
-    r->deleted = rc < 0 ? 0 : r->deleted;
-    return rc;
-}
-
-// ---- Closed findings
-
-static int findings_delete(struct fleet_store *s, struct fleet_retention *r, int64_t end_ms,
-                           struct err *err)
-{
-    static const char count[] =
-        "SELECT count(*) FROM finding WHERE " FINDING_OVER "closed_ms < CAST($2 AS bigint)";
-    static const char sql[] =
-        "DELETE FROM finding WHERE " FINDING_OVER "closed_ms < CAST($2 AS bigint)";
-    const struct fleet_cell in[] = {CELL_I(KEPT_CLOSED),
+    const struct fleet_cell in[] = {CELL_I(what->state),
                                     CELL_I(end_ms < r->before_ms ? end_ms : r->before_ms)};
     int64_t oldest = INT64_MAX;
-    if (s->engine->query(s->db, count, in, COUNT_OF(in), fleet_number, &r->deleted, err) < 0 ||
-        (r->deleted && fleet_exec(s, sql, in, COUNT_OF(in), err) < 0) ||
-        finding_oldest(s, 0, &oldest, err) < 0)
+    if (s->engine->query(s->db, what->count, in, COUNT_OF(in), fleet_number, &r->deleted, err) <
+            0 ||
+        (r->deleted && fleet_exec(s, what->deletion, in, COUNT_OF(in), err) < 0) ||
+        retained_oldest(s, what, 0, &oldest, err) < 0)
         return -1;
     s->changed |= r->deleted > 0;
     r->held = oldest < r->before_ms;
     return 0;
 }
 
-int fleet_store_findings_retain(struct fleet_store *s, struct fleet_retention *r, struct err *err)
+static int rows_retain(struct fleet_store *s, const struct retained *what,
+                       struct fleet_retention *r, struct err *err)
 {
     int64_t end_ms;
     r->deleted = 0;
     r->held = false;
     if (fleet_begin(s, err) < 0)
         return -1;
-    int chosen = day_choose(s, &retained_findings, r, &end_ms, err);
-    int rc = fleet_end(s, chosen < 0 ? -1 : findings_delete(s, r, end_ms, err), err);
+    int chosen = day_choose(s, what, r, &end_ms, err);
+    int rc = fleet_end(s, chosen < 0 ? -1 : rows_delete(s, what, r, end_ms, err), err);
     r->deleted = rc < 0 ? 0 : r->deleted;
     return rc;
+}
+
+int fleet_store_archive_retain(struct fleet_store *s, struct fleet_retention *r, struct err *err)
+{
+    for (int i = 0; i < s->book.nodes.n; i++)
+        s->book.node[i].archived = 0; // counted anew
+    return rows_retain(s, &retained_wholes, r, err);
+}
+
+int fleet_store_findings_retain(struct fleet_store *s, struct fleet_retention *r, struct err *err)
+{
+    return rows_retain(s, &retained_findings, r, err);
 }
