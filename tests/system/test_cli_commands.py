@@ -229,6 +229,13 @@ def test_check_prints_a_row_of_csv(url, daemon, needs_fake_bench):
 
 
 
+def test_a_usual_format_that_a_command_has_not_is_text(url, daemon, needs_fake_bench):
+    last = daemon.run(size="1", cpus="0")["id"]
+    for usual, words, said in (("json", ("log", "last"), ""), ("csv", ("label", "last", "kept"), f'run {last} has the label "kept"')):
+        done = run(*words, url=url, env={"NUMAPROBE_OUTPUT": usual})
+        assert done.returncode == 0 and said in done.stdout, done
+
+
 def test_a_run_that_printed_nothing_says_so(url, daemon, needs_fake_bench):
     quiet = daemon.request("POST", "/v1/imports?node=nid1", "size (MB),0,1\n1,10,11\n", {"Content-Type": "text/csv"}).json["id"]
     done = run("log", quiet, url=url)
