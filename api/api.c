@@ -176,9 +176,9 @@ void api_free(struct api *a)
     free(a);
 }
 
-int api_check_files(const struct api *a, const struct http_config *c, struct err *why)
+bool api_files_pend(const struct api *a, const struct http_config *c)
 {
-    return server_check_files(a->server, c, why);
+    return server_files_pend(a->server, c);
 }
 
 const char *api_addresses(const struct api *a)

@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "base/str.h"
-#include "base/utf8.h"
 
 // struct json is never defined: a pointer to it is a pointer to a cJSON node.
 static const cJSON *node(const struct json *v)

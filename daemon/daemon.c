@@ -81,18 +81,6 @@ static void on_pending(void *ctx, const char *name, const char *in_use, const ch
               log_quote(in_use).text, log_quote(wanted).text);
 }
 
-// What they hold is no setting, but it is what a reload is for where certificates are renewed.
-static void check_files(struct daemon *d)
-{
-    const struct http_config c = http_settings_config(&d->config.http);
-    struct err why;
-    if (api_check_files(d->api, &c, &why) == 0)
-        return;
-    d->pending++;
-    log_event(LOG_LVL_WARN, "reload", "setting=%s problem=\"%s\" text=\"needs a restart\"",
-              why.member, log_quote(why.text).text);
-}
-
 static void on_reload(void *ctx, uint32_t signo)
 {
     struct daemon *d = ctx;
@@ -106,7 +94,9 @@ static void on_reload(void *ctx, uint32_t signo)
                        err.text);
     } else {
         use_config(d);
-        check_files(d);
+        const struct http_config http = http_settings_config(&d->config.http);
+        // What the files hold is no setting, but a reload is for it where certificates are renewed.
+        d->pending += api_files_pend(d->api, &http);
         log_event(LOG_LVL_INFO, "reload", "text=\"the configuration was read again\"");
         daemon_report_state(d);
     }

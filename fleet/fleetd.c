@@ -108,11 +108,9 @@ static void on_sources_again(void *ctx, uint32_t signo)
 {
     struct fleetd *d = ctx;
     const struct http_config c = http_settings_config(&d->config.http);
-    struct err why;
     (void)signo;
-    if (d->server && server_check_files(d->server, &c, &why) < 0)
-        log_event(LOG_LVL_WARN, "reload", "setting=%s problem=\"%s\" text=\"needs a restart\"",
-                  why.member, log_quote(why.text).text);
+    if (d->server)
+        server_files_pend(d->server, &c);
     naming_again(d->services.naming);
 }
 

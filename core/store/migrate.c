@@ -30,26 +30,18 @@ enum {
     FIRST_PAGE_BYTES = 8192, // our page_size, see core/store/store.c
 };
 
-static int64_t latest(const struct embedded *steps)
-{
-    int64_t n = 0;
-    while (steps[n].name)
-        n++;
-    return n;
-}
-
 static int check_identity(const char *path, int64_t application, int64_t version,
                           const struct migration *m, struct err *err)
 {
     if (application != m->application)
         return err_set(err, ERR_STORAGE, "",
                        "%s is a database of another program; it is left alone", path);
-    if (version > latest(m->steps))
+    if (version > embedded_count(m->steps))
         return err_set(err, ERR_STORAGE, "",
                        "%s was written by a newer numaprobe (schema %" PRId64
                        ", this one knows %" PRId64
                        "); it is left alone: run that version, or give another %s",
-                       path, version, latest(m->steps), m->option);
+                       path, version, embedded_count(m->steps), m->option);
     return 0;
 }
 
@@ -204,11 +196,11 @@ int migrate_run(sqlite3 *db, const char *path, const struct migration *m, struct
         return -1;
     if (empty && sq_exec(db, claim, err) < 0)
         return -1;
-    if (version > 0 && version < latest(m->steps) && backup(db, path, version, err) < 0)
+    if (version > 0 && version < embedded_count(m->steps) && backup(db, path, version, err) < 0)
         return -1;
     if (version == 0)
-        return apply(db, m->steps, 0, latest(m->steps), err);
-    for (; version < latest(m->steps); version++)
+        return apply(db, m->steps, 0, embedded_count(m->steps), err);
+    for (; version < embedded_count(m->steps); version++)
         if (apply(db, m->steps, version, version + 1, err) < 0)
             return -1;
     return 0;

@@ -154,7 +154,7 @@ static int copy_json(sqlite3_stmt *q, int column, struct run *r, enum run_part p
 
 #define COPY(field, column) snprintf(field, sizeof(field), "%s", sq_text(q, column))
 
-// Columns in the order of RUN_COLUMNS in store.c.
+// Columns in the order of RUN_COLUMNS (core/store/statements.h).
 static int runs_read_run(sqlite3_stmt *q, struct run *r, struct err *err)
 {
     *r = (struct run){.id = sqlite3_column_int64(q, 0), .seq = sqlite3_column_int64(q, 1)};

@@ -75,9 +75,9 @@ static int pgx_explain_upgrade(struct pgx *p, struct err *err)
 {
     static const char sql[] =
         "SELECT CAST(a.pid AS text), concat_ws(', ', nullif(a.application_name, ''), a.usename), "
-        "'table ' || CAST(c.relname AS text) FROM pg_locks AS l JOIN pg_stat_activity AS a USING "
-        "(pid) "
-        "JOIN pg_class AS c ON c.oid = l.relation WHERE l.granted AND c.relkind IN ('r', 'p') "
+        "'table ' || CAST(c.relname AS text) FROM pg_locks AS l JOIN pg_stat_activity AS a "
+        "USING (pid) JOIN pg_class AS c ON c.oid = l.relation "
+        "WHERE l.granted AND c.relkind IN ('r', 'p') "
         "AND a.datname = current_database() AND a.pid <> pg_backend_pid() "
         "AND c.relnamespace = CAST(current_schema() AS regnamespace) "
         "ORDER BY a.backend_start, c.relname LIMIT 1";
@@ -124,17 +124,9 @@ static int pgx_check_tables(struct pgx *p, int64_t version, struct err *err)
                            version);
 }
 
-static int64_t pgx_known(void)
-{
-    int64_t known = 0;
-    while (schema_fleet_pg[known].name)
-        known++;
-    return known;
-}
-
 static int pgx_migrate(struct pgx *p, struct err *err)
 {
-    int64_t version, known = pgx_known();
+    int64_t version, known = embedded_count(schema_fleet_pg);
     if (pgx_version(p, &version, err) < 0 ||
         (version <= known && pgx_check_tables(p, version, err) < 0))
         return -1;
@@ -164,7 +156,7 @@ static int pgx_lock(struct pgx *p, struct err *err)
     int64_t version = 0;
     char writer[FLEET_WRITER_ROOM] = "";
     if (pgx_version(p, &version, NULL) == 0)
-        fleet_writer_text(version, pgx_known(), writer);
+        fleet_writer_text(version, embedded_count(schema_fleet_pg), writer);
     return err_set(err, ERR_CONFLICT, "store", "another process writes to the database%s", writer);
 }
 

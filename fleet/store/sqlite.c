@@ -80,14 +80,6 @@ static const char sql_oldest[] =
 
 // ---- Opening
 
-static int64_t lite_known(void)
-{
-    int64_t known = 0;
-    while (schema_fleet_sqlite[known].name)
-        known++;
-    return known;
-}
-
 static void lite_writer_text(const char *path, char out[static FLEET_WRITER_ROOM])
 {
     sqlite3 *db = NULL;
@@ -96,7 +88,7 @@ static void lite_writer_text(const char *path, char out[static FLEET_WRITER_ROOM
         sq_number(db, "PRAGMA user_version", &version, NULL);
         sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     }
-    fleet_writer_text(version, lite_known(), out);
+    fleet_writer_text(version, embedded_count(schema_fleet_sqlite), out);
     sqlite3_close(db);
 }
 
@@ -190,7 +182,7 @@ static int lite_open_reader(struct lite *l, const char *path, struct err *err)
                    : -1;
     if (migrate_check_tables(l->db, path, version, &lite_migration, err) < 0)
         return -1;
-    int64_t known = lite_known();
+    int64_t known = embedded_count(schema_fleet_sqlite);
     return version != known ? err_set(err, ERR_STORAGE, "store",
                                       "the file has schema %" PRId64 ", this program reads %" PRId64
                                       "; the process that writes migrates it: if it is of an older "

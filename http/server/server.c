@@ -76,9 +76,14 @@ int server_doubt(const struct http_config *c, struct err *why)
     return rc;
 }
 
-int server_check_files(const struct server *s, const struct http_config *c, struct err *why)
+bool server_files_pend(const struct server *s, const struct http_config *c)
 {
-    return tls_unchanged(&s->tls, c->tls_certificate, c->tls_key, c->tls_client_ca, why);
+    struct err why;
+    if (tls_unchanged(&s->tls, c->tls_certificate, c->tls_key, c->tls_client_ca, &why) == 0)
+        return false;
+    log_event(LOG_LVL_WARN, "reload", "setting=%s problem=\"%s\" text=\"needs a restart\"",
+              why.member, log_quote(why.text).text);
+    return true;
 }
 
 int server_check(const struct http_config *c, bool insecure_plaintext, struct err *err)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server of HTTP in a loop that others use too. A loop has one server at most.
 #pragma once
+#include <stdbool.h>
+
 #include "core/os/loop.h"
 #include "http/access/access.h"
 #include "http/messages/service.h"
@@ -15,9 +17,9 @@ struct server *server_new(struct loop *loop, const struct http_service *service,
 int server_check(const struct http_config *c, bool insecure_plaintext, struct err *err);
 // What it only logs: certificates that are not valid now. -1 and why.
 int server_doubt(const struct http_config *c, struct err *why);
-// Whether the files of TLS are those of the start. -1: another one, or none that a start would
-// take; `member` names the setting.
-int server_check_files(const struct server *s, const struct http_config *c, struct err *why);
+// At a reload: whether the files of TLS are not those of the start any more, or a start would
+// refuse them. Then the log has the setting, and that it needs a restart.
+bool server_files_pend(const struct server *s, const struct http_config *c);
 void server_free(struct server *s); // answers requests that wait, then closes; NULL is fine
 const char *server_addresses(const struct server *s); // "127.0.0.1:7780,…", with real ports
 const char *server_socket(const struct server *s);    // path of the unix socket; "" for none
