@@ -311,7 +311,9 @@ def test_a_process_that_hangs_is_stated(collect, ends):  # noqa: F811
     """A disk that does not respond: the process that stores is stopped."""
     c = collect(NODES, "--run-ms=0").start()
     wait_state(c, "ready")
-    wait_runs(None, NODES * 12, c)
+    wait_runs(None, NODES * 12, c)  # then it deletes what is too old, and may take minutes for it
+    measure(c.fleet, NODES)
+    wait_runs(None, NODES * 13, c)  # now it has done so
     process = c.child("--ingest")
     os.kill(process, signal.SIGSTOP)
     try:
@@ -321,7 +323,7 @@ def test_a_process_that_hangs_is_stated(collect, ends):  # noqa: F811
         assert said["store_problem"] == "the store has confirmed nothing for 10 s: the database or the disk does not respond"
     finally:
         os.kill(process, signal.SIGKILL if ends else signal.SIGCONT)
-    wait_runs(None, NODES * 13, c)
+    wait_runs(None, NODES * 14, c)
     until(lambda: not c.status()["store_problem"])
     log = c.log.read_text()
     assert log.count("event=store.stalled is=ready text=") == 1 and log.count("event=store.responds is=ready") == (not ends), log
