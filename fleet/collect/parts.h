@@ -93,7 +93,9 @@ struct poller {
     struct log_budget node_lines;
     struct unlogged unlogged[NODE_STATES];
     int64_t unlogged_ms; // when they are counted in the log, monotonic; 0: there are none
-    bool retention_blocked, retention_held, archive_held, findings_held; // as the log has it
+    struct poller_aged {
+        bool blocked, held;
+    } aged[POLLER_AGED]; // runs, whole runs and findings that are deleted by age: as the log has it
     char token[FLEETD_TOKEN_ROOM];
     struct {
         poller_report_fn *fn; // NULL: none

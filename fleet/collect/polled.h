@@ -80,4 +80,4 @@ struct poller_totals {
 // What the process that stores reports about other things than pages; NULL: it has ended, and what
 // was sent and not confirmed is lost.
 typedef void poller_report_fn(void *ctx, const struct ingest_report *r);
-enum { POLLER_LISTENERS = 2 };
+enum { POLLER_LISTENERS = 2, POLLER_AGED = 3 };

@@ -162,54 +162,45 @@ static void store_becomes(struct poller *p, enum store_state state, const char *
     t->store_state = state;
 }
 
-static void archive_retention_reported(struct poller *p, const struct ingest_report *r)
-{
-    if (r->next)
-        log_event(LOG_LVL_INFO, "archive.retention", "deleted=%" PRId64, r->next);
-    if (r->more && !p->archive_held)
-        log_event(LOG_LVL_WARN, "archive.held",
-                  "text=\"more months of whole runs are older than archive_keep_days=%" PRId64
-                  "; %d are deleted each day: if archive_keep_days or the clock is wrong, correct "
-                  "it\"",
-                  p->c->archive_keep_days, FLEET_RETAIN_MONTHS);
-    p->archive_held = r->more;
-}
-
-static void findings_retention_reported(struct poller *p, const struct ingest_report *r)
-{
-    if (r->next)
-        log_event(LOG_LVL_INFO, "findings.retention", "deleted=%" PRId64, r->next);
-    if (r->more && !p->findings_held)
-        log_event(
-            LOG_LVL_WARN, "findings.held",
-            "text=\"more months of findings were closed over %d days ago; %d are deleted each "
-            "day: if the clock is wrong, correct it\"",
-            KEPT_CLOSED_DAYS, FLEET_RETAIN_MONTHS);
-    p->findings_held = r->more;
-}
+// What is deleted by age: the events that state it, and what else may be wrong than the clock.
+static const struct aged {
+    enum ingest_kind of;
+    const char *deleted, *held, *older, *since, *setting;
+} aged_kinds[POLLER_AGED] = {
+    {INGEST_PAGE, "retention", "retention.held", "are older than keep_days=", "", "keep_days or "},
+    {INGEST_WHOLE, "archive.retention", "archive.held",
+     "of whole runs are older than archive_keep_days=", "", "archive_keep_days or "},
+    {INGEST_JUDGED, "findings.retention", "findings.held", "of findings were closed over ",
+     " days ago", ""},
+};
 
 // Each attempt is reported, one a minute while a lock is held. The log has what changed.
-static void retention_reported(struct poller *p, const struct ingest_report *r)
+static void aged_reported(const struct aged *kind, int64_t days, struct poller_aged *was,
+                          const struct ingest_report *r)
 {
-    if (r->of == INGEST_WHOLE || r->of == INGEST_JUDGED) {
-        (r->of == INGEST_WHOLE ? archive_retention_reported : findings_retention_reported)(p, r);
-        return;
-    }
     if (r->next)
-        log_event(LOG_LVL_INFO, "retention", "deleted=%" PRId64, r->next);
-    if (r->code && !p->retention_blocked)
+        log_event(LOG_LVL_INFO, kind->deleted, "deleted=%" PRId64, r->next);
+    if (r->code && !was->blocked)
         log_event(LOG_LVL_WARN, "retention.blocked", "text=\"%s\"", log_quote(r->text).text);
-    if (!r->code && p->retention_blocked)
+    if (!r->code && was->blocked)
         log_event(LOG_LVL_INFO, "retention.resumed", "deleted=%" PRId64, r->next);
-    p->retention_blocked = r->code;
+    was->blocked = r->code;
     if (r->code)
         return;
-    if (r->more && !p->retention_held)
-        log_event(LOG_LVL_WARN, "retention.held",
-                  "text=\"more months are older than keep_days=%" PRId64
-                  "; %d are deleted each day: if keep_days or the clock is wrong, correct it\"",
-                  p->c->keep_days, FLEET_RETAIN_MONTHS);
-    p->retention_held = r->more;
+    if (r->more && !was->held)
+        log_event(LOG_LVL_WARN, kind->held,
+                  "text=\"more months %s%" PRId64 "%s; %d are deleted each day: if %sthe clock is "
+                  "wrong, correct it\"",
+                  kind->older, days, kind->since, FLEET_RETAIN_MONTHS, kind->setting);
+    was->held = r->more;
+}
+
+static void retention_reported(struct poller *p, const struct ingest_report *r)
+{
+    const int64_t days[POLLER_AGED] = {p->c->keep_days, p->c->archive_keep_days, KEPT_CLOSED_DAYS};
+    for (int i = 0; i < POLLER_AGED; i++)
+        if (aged_kinds[i].of == r->of)
+            aged_reported(&aged_kinds[i], days[i], &p->aged[i], r);
 }
 
 // Without a state of its own: whether it is slow or has gone is not known yet.
