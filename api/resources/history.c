@@ -12,6 +12,7 @@
 #include "api/resources/resources.h"
 #include "api/services/work.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/jsonw.h"
 #include "base/str.h"
@@ -98,8 +99,7 @@ static void chosen_fini(struct chosen *c)
     buf_free(&c->variant);
 }
 
-// The variant that was measured last.
-static void history_choose(void *ctx, const struct series_info *i)
+static void choose_newer(void *ctx, const struct series_info *i)
 {
     struct chosen *c = ctx;
     if (c->id && i->last_ms <= c->last_ms)
@@ -111,14 +111,26 @@ static void history_choose(void *ctx, const struct series_info *i)
     snprintf(c->unit, sizeof c->unit, "%s", i->unit);
 }
 
+// The variant that was measured last until now. Runs that are dated in the future count where there
+// are no others. No id: there is none.
+static int choose_series(struct store *s, const struct series_filter *f, struct chosen *c,
+                         struct err *err)
+{
+    struct series_filter now = *f;
+    bool more;
+    now.until_ms = clock_wall_ms();
+    if (store_series_list(s, &now, choose_newer, c, &more, err) < 0)
+        return -1;
+    return c->id ? 0 : store_series_list(s, f, choose_newer, c, &more, err);
+}
+
 static int find_series(const struct request *q, const struct series_filter *f, int64_t pending,
                        struct chosen *c, struct err *err)
 {
-    bool more;
     if (!metric_rule_find(f->metric, NULL))
         return err_set(err, ERR_INVALID, "metric",
                        "\"%.60s\" is not a metric (GET /v1/history lists the metrics)", f->metric);
-    if (store_series_list(api_of(q)->store, f, history_choose, c, &more, err) < 0)
+    if (choose_series(api_of(q)->store, f, c, err) < 0)
         return -1;
     if (!c->id && pending)
         return err_set(
@@ -426,13 +438,6 @@ enum {
     POINT_US = 50,      // of those that are searched
 };
 
-static void choose_newest(void *ctx, const struct series_info *i)
-{
-    struct series_info *newest = ctx;
-    if (i->last_ms >= newest->last_ms)
-        *newest = (struct series_info){.id = i->id, .last_ms = i->last_ms};
-}
-
 // Every answer lists series and counts their points.
 static void add_list(const struct request *q, struct work *w, struct err *why)
 {
@@ -448,17 +453,15 @@ static void add_list(const struct request *q, struct work *w, struct err *why)
 void history_work(const struct request *q, struct work *w, struct err *why)
 {
     struct series_filter f = filter_of(q, SERIES_FEW);
-    struct series_info newest = {0};
+    struct chosen newest CLEANUP(chosen_fini) = {0};
     struct window win;
-    bool more;
     int n = 0;
     add_list(q, w, why);
     if (!f.metric || w->us)
         return; // that it is large is enough
     if (!f.node)
         f.node = api_of(q)->machine->hostname;
-    if (read_window(q, &win, why) < 0 ||
-        store_series_list(api_of(q)->store, &f, choose_newest, &newest, &more, why) < 0 ||
+    if (read_window(q, &win, why) < 0 || choose_series(api_of(q)->store, &f, &newest, why) < 0 ||
         !newest.id || store_series_count(api_of(q)->store, newest.id, (int)win.limit, &n, why) < 0)
         return;
     w->us += n > POINTS_FEW ? (int64_t)n * POINT_US : 0;

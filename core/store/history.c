@@ -40,7 +40,8 @@ static void series_sql(const struct series_filter *f, struct buf *sql)
                  "m.measured_ms,m.run_id,m.value_milli "
                  "FROM series AS s CROSS JOIN metric AS m ON m.series = s.id "
                  "AND (m.measured_ms,m.run_id) = (SELECT measured_ms,run_id FROM metric "
-                 "WHERE series = s.id ORDER BY measured_ms DESC, run_id DESC LIMIT 1) ");
+                 "WHERE series = s.id AND measured_ms <= ?5 "
+                 "ORDER BY measured_ms DESC, run_id DESC LIMIT 1) ");
     store_where(sql, conditions, COUNT_OF(conditions));
     buf_str(sql, "ORDER BY s.metric, s.node, s.variant LIMIT ?4");
 }
@@ -55,7 +56,8 @@ static int series_prepare(struct store *s, const struct series_filter *f, sqlite
     int rc = sqlite3_prepare_v2(s->db, buf_text(&sql), -1, q, NULL);
     if (rc != SQLITE_OK)
         return sq_fail(err, s->db, rc, "list of series");
-    return sq_bind(*q, err, "ttti", f->metric, f->node, f->variant, (int64_t)f->limit + 1);
+    return sq_bind(*q, err, "tttii", f->metric, f->node, f->variant, (int64_t)f->limit + 1,
+                   f->until_ms ? f->until_ms : INT64_MAX);
 }
 
 int store_series_list(struct store *s, const struct series_filter *f,

@@ -22,6 +22,7 @@ struct series_info { // borrowed, for the length of a call
 struct series_filter { // NULL: any
     const char *metric, *node, *variant;
     int limit;
+    int64_t until_ms; // what was measured later does not count; 0: all does
 };
 // By metric, node and variant; calls fn for each. *more: others fit too.
 int store_series_list(struct store *s, const struct series_filter *f,

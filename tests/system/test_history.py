@@ -90,6 +90,23 @@ def test_another_way_of_measuring_is_another_series(own):
     assert history(own, query + "&until=2001-01-01")["points"] == []
 
 
+def test_a_run_of_a_clock_that_was_ahead_does_not_choose_the_variant(own):
+    succeed(own, pages="4k")
+    usual = succeed(own)
+    own.stop()
+    with contextlib.closing(sqlite3.connect(own.home / "state" / "numaprobe.db")) as db, db:
+        later = "UPDATE metric SET measured_ms = measured_ms + 40 * 86400000 WHERE series IN (SELECT id FROM series WHERE {})"
+        assert db.execute(later.format("variant LIKE '%pages=4k%'")).rowcount > 0
+    own.start()
+    now = history(own, f"metric={DRAM}")
+    assert [p["run"] for p in now["points"]] == [usual] and "pages=4k" not in now["variant"] and len(now["series"]) == 2
+    own.stop()
+    with contextlib.closing(sqlite3.connect(own.home / "state" / "numaprobe.db")) as db, db:
+        assert db.execute(later.format("variant NOT LIKE '%pages=4k%'")).rowcount > 0
+    own.start()
+    assert [p["run"] for p in history(own, f"metric={DRAM}")["points"]] == [usual], "all are ahead: the last of them"
+
+
 @pytest.mark.parametrize("query, status, member", [
     ("metric=nonsense", 422, "metric"), (f"metric={DRAM}", 404, "metric"), ("limit=3", 422, "limit"),
     (f"metric={DRAM}&limit=0", 422, "limit"), (f"metric={DRAM}&since=soon", 422, "since"),

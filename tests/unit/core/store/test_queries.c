@@ -27,8 +27,8 @@ static const struct exception {
     {"phases,measured_ms,source,label,topology_hash,benchmark FROM run ORDER BY id DESC LIMIT",
      "SCAN run", "the newest runs, no more than the page has"},
     {"FROM series AS s CROSS JOIN metric AS m ON m.series = s.id AND (m.measured_ms,m.run_id) = "
-     "(SELECT measured_ms,run_id FROM metric WHERE series = s.id ORDER BY measured_ms DESC, "
-     "run_id DESC LIMIT 1) ORDER BY",
+     "(SELECT measured_ms,run_id FROM metric WHERE series = s.id AND measured_ms <= ?5 "
+     "ORDER BY measured_ms DESC, run_id DESC LIMIT 1) ORDER BY",
      "SCAN s USING INDEX", "the first series, no more than the list has"},
     {"SELECT count(*) FROM (SELECT 1 FROM", "SCAN (subquery", "no further than asked"},
     {"SELECT count(*) FROM run", "SCAN run USING COVERING INDEX",
@@ -149,7 +149,7 @@ static int list_series(const char *metric, const char *node, const char *variant
     struct err err;
     int64_t id = 0;
     bool more;
-    const struct series_filter f = {metric, node, variant, 3};
+    const struct series_filter f = {metric, node, variant, 3, 0};
     return store_series_list(s, &f, one_series, &id, &more, &err) < 0 ? -1 : id > 0;
 }
 
