@@ -187,11 +187,14 @@ static void aged_reported(const struct aged *kind, int64_t days, struct poller_a
     was->blocked = r->code;
     if (r->code)
         return;
-    if (r->more && !was->held)
-        log_event(LOG_LVL_WARN, kind->held,
-                  "text=\"more months %s%" PRId64 "%s; %d are deleted each day: if %sthe clock is "
-                  "wrong, correct it\"",
-                  kind->older, days, kind->since, FLEET_RETAIN_MONTHS, kind->setting);
+    if (r->more && !was->held) {
+        char text[192];
+        snprintf(text, sizeof text,
+                 "more months %s%" PRId64 "%s; %d are deleted each day: if %sthe clock is wrong, "
+                 "correct it",
+                 kind->older, days, kind->since, FLEET_RETAIN_MONTHS, kind->setting);
+        log_event(LOG_LVL_WARN, kind->held, "text=\"%s\"", log_quote(text).text);
+    }
     was->held = r->more;
 }
 
