@@ -73,6 +73,7 @@ struct fetch {
     struct transfer *transfers, *free;
     struct call *first, *last;
     bool kicked, stopping;
+    int64_t trust_ms; // what was read of CA bundles before counts no more, monotonic; 0: all does
 };
 
 bool fetch_response_busy(const struct fetch_response *r)
@@ -223,6 +224,8 @@ static void set_bundle(struct transfer *t, const char *named)
         set_text(t, CURLOPT_CAPATH, NULL);
 }
 
+// A session that is resumed is not verified again, and its server knows us by the certificate that
+// was shown then.
 static void set_trust(struct transfer *t)
 {
     const struct fetch_tls none = {0}, *tls = t->q->tls ? t->q->tls : &none;
@@ -236,6 +239,7 @@ static void set_trust(struct transfer *t)
     if (tls->key && *tls->key)
         set_text(t, CURLOPT_SSLKEY, tls->key);
     set_long(t, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
+    set_long(t, CURLOPT_SSL_SESSIONID_CACHE, 0);
 }
 
 static void set_body(struct transfer *t)
@@ -625,10 +629,27 @@ static void transfer_end(struct fetch *f, struct transfer *t)
     call_end(f, c, &r);
 }
 
+// libcurl keeps a bundle for a day by its name. One that it has kept for longer than since
+// fetch_trust_again() is read again, and then kept. It counts in seconds: within the first one each
+// connection would have to read the bundle for itself, which takes milliseconds if it is large.
+static void set_kept(struct transfer *t, const struct fetch *f)
+{
+#if LIBCURL_VERSION_NUM >= 0x075700 // before 7.87 none is kept
+    enum { DAY_S = 24 * 3600 };
+    const int64_t s = f->trust_ms ? (clock_mono_ms() - f->trust_ms - 1) / 1000 : DAY_S;
+    if (s >= 1 && s < DAY_S)
+        set_long(t, CURLOPT_CA_CACHE_TIMEOUT, (long)s);
+#else
+    (void)t, (void)f;
+#endif
+}
+
 static bool transfer_begin(struct fetch *f, struct transfer *t)
 {
-    return (t->curl || (t->curl = curl_easy_init())) && transfer_set(t, &t->call->q, &f->limits) &&
-           curl_multi_add_handle(f->multi, t->curl) == CURLM_OK;
+    if ((!t->curl && !(t->curl = curl_easy_init())) || !transfer_set(t, &t->call->q, &f->limits))
+        return false;
+    set_kept(t, f);
+    return curl_multi_add_handle(f->multi, t->curl) == CURLM_OK;
 }
 
 static void begin_queued(struct fetch *f, int left)
@@ -699,6 +720,11 @@ void fetch_run(struct fetch *f, const volatile int *interrupted)
         }
         poll(&ready, 1, interrupted ? WAIT_MS : -1);
     }
+}
+
+void fetch_trust_again(struct fetch *f)
+{
+    f->trust_ms = clock_mono_ms();
 }
 
 void fetch_stop(struct fetch *f)

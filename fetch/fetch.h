@@ -84,5 +84,9 @@ int fetch_turn(struct fetch *f);     // never waits; returns how many requests h
 // Waits until all have finished. Once *interrupted is not 0, the others end as fetch_stop says,
 // within a second. NULL: not interrupted.
 void fetch_run(struct fetch *f, const volatile int *interrupted);
+// CA bundles may be other ones now, also under the same name: requests that begin after a
+// second do not use what was read of them before. Certificates and keys are read for each
+// connection anyway.
+void fetch_trust_again(struct fetch *f);
 void fetch_stop(struct fetch *f); // what has not finished ends with FETCH_INTERRUPTED
 void fetch_free(struct fetch *f); // calls no fn; NULL is fine

@@ -108,9 +108,13 @@ static void on_sources_again(void *ctx, uint32_t signo)
 {
     struct fleetd *d = ctx;
     const struct http_config c = http_settings_config(&d->config.http);
+    struct err err;
     (void)signo;
     if (d->server)
         server_files_pend(d->server, &c);
+    if (poller_renew_tls(d->services.poller, &err) < 0)
+        log_error("reload", &err);
+    campaigns_renew_tls(d->services.campaigns);
     naming_again(d->services.naming);
 }
 

@@ -875,6 +875,12 @@ static int campaigns_open(struct campaigns *all, struct err *err)
     return 0;
 }
 
+void campaigns_renew_tls(struct campaigns *all)
+{
+    fetch_trust_again(all->brief.fetch);
+    fetch_trust_again(all->held.fetch);
+}
+
 struct campaigns *campaigns_new(struct loop *loop, const struct fleetd_config *c,
                                 struct poller *poller, struct err *err)
 {

@@ -22,7 +22,8 @@ struct campaigns;
 // Borrows all; `poller` must outlive it.
 struct campaigns *campaigns_new(struct loop *loop, const struct fleetd_config *c,
                                 struct poller *poller, struct err *err);
-void campaigns_free(struct campaigns *c); // NULL is fine
+void campaigns_free(struct campaigns *c);      // NULL is fine
+void campaigns_renew_tls(struct campaigns *c); // as poller_renew_tls(), which says what is wrong
 
 // Begins a campaign, or a dry run, and returns its number: it is settled later. `text` is the
 // request, `by` the client. -1: ERR_BAD_REQUEST, ERR_INVALID, ERR_CONFLICT (its name),

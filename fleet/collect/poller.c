@@ -394,6 +394,12 @@ static int poller_open(struct poller *p, struct err *err)
     return p->ingest ? 0 : -1;
 }
 
+int poller_renew_tls(struct poller *p, struct err *err)
+{
+    fetch_trust_again(p->fetch);
+    return fleetd_node_tls(p->c, true, err);
+}
+
 struct poller *poller_new(struct loop *loop, const struct fleetd_config *c, struct err *err)
 {
     struct poller *p = calloc(1, sizeof *p);

@@ -10,6 +10,9 @@ struct poller;
 // Borrows loop and config. Starts the process that stores.
 struct poller *poller_new(struct loop *loop, const struct fleetd_config *c, struct err *err);
 void poller_free(struct poller *p); // what was received is stored first; NULL is fine
+// The files of TLS for nodes have changed: new connections use them. ERR_USAGE: one of them is
+// wrong, or not valid now. Connections fail with that until it is replaced.
+int poller_renew_tls(struct poller *p, struct err *err);
 // The nodes that the sources name now, sorted by name. Others become gone; their history stays.
 int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int n, bool whole,
                      struct err *err);
