@@ -176,9 +176,9 @@ void api_free(struct api *a)
     free(a);
 }
 
-bool api_files_pend(const struct api *a, const struct http_config *c)
+int api_renew_tls(struct api *a, const struct http_config *c, struct err *err)
 {
-    return server_files_pend(a->server, c);
+    return server_renew_tls(a->server, c, err);
 }
 
 const char *api_addresses(const struct api *a)

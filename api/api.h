@@ -9,6 +9,7 @@ struct api;
 struct api *api_new(const struct api_services *s, const struct access_rules *access,
                     const struct http_config *c, struct err *err);
 void api_free(struct api *a); // answers requests that wait, then closes; NULL is fine
-bool api_files_pend(const struct api *a, const struct http_config *c); // server_files_pend()
+// As server_renew_tls().
+int api_renew_tls(struct api *a, const struct http_config *c, struct err *err);
 const char *api_addresses(const struct api *a); // "127.0.0.1:7780,…", with real ports
 const char *api_socket(const struct api *a);    // path of the unix socket; "" for none

@@ -26,6 +26,7 @@
 struct daemon {
     struct config config;
     int argc, pending; // pending: changed settings that need a restart
+    bool tls_moved;    // of them: where the files of TLS are
     char **argv;
     struct loop *loop;
     struct service *service;
@@ -72,31 +73,48 @@ static void daemon_report_state(struct daemon *d)
         service_status(d->service, "Ready%s", rest);
 }
 
+static bool is_file_of_tls(const char *name)
+{
+    return strcmp(name, "tls_certificate") == 0 || strcmp(name, "tls_key") == 0 ||
+           strcmp(name, "tls_client_ca") == 0;
+}
+
 static void on_pending(void *ctx, const char *name, const char *in_use, const char *wanted)
 {
     struct daemon *d = ctx;
     d->pending++;
+    d->tls_moved |= is_file_of_tls(name);
     log_event(LOG_LVL_WARN, "reload",
               "setting=%s in_use=\"%s\" wanted=\"%s\" text=\"needs a restart\"", name,
               log_quote(in_use).text, log_quote(wanted).text);
 }
 
+// What the files of TLS hold is no setting, but a reload is for it where certificates are renewed.
+// Where others are to be used from the next start on, those in use may be gone.
+static int reload_tls(struct daemon *d, struct err *err)
+{
+    const struct http_config http = http_settings_config(&d->config.http);
+    return api_renew_tls(d->api, &http, err) < 0 && !d->tls_moved ? -1 : 0;
+}
+
 static void on_reload(void *ctx, uint32_t signo)
 {
     struct daemon *d = ctx;
+    const struct config before = d->config;
     struct err err;
     (void)signo;
     service_reloading(d->service);
     d->pending = 0;
-    if (config_reload(&d->config, d->argc, d->argv, on_pending, d, &err) < 0) {
+    d->tls_moved = false;
+    if (config_reload(&d->config, d->argc, d->argv, on_pending, d, &err) < 0 ||
+        reload_tls(d, &err) < 0) {
+        d->config = before;
+        d->pending = 0;
         log_error("reload", &err);
         service_status(d->service, "The new configuration is refused, the old one kept: %s",
                        err.text);
     } else {
         use_config(d);
-        const struct http_config http = http_settings_config(&d->config.http);
-        // What the files hold is no setting, but a reload is for it where certificates are renewed.
-        d->pending += api_files_pend(d->api, &http);
         log_event(LOG_LVL_INFO, "reload", "text=\"the configuration was read again\"");
         daemon_report_state(d);
     }

@@ -104,14 +104,15 @@ static void fleetd_on_stop(void *ctx, uint32_t signo)
     loop_stop(d->loop);
 }
 
-static void on_sources_again(void *ctx, uint32_t signo)
+// Whatever is read again; the configuration is not.
+static void fleetd_on_reload(void *ctx, uint32_t signo)
 {
     struct fleetd *d = ctx;
     const struct http_config c = http_settings_config(&d->config.http);
     struct err err;
     (void)signo;
-    if (d->server)
-        server_files_pend(d->server, &c);
+    if (d->server && server_renew_tls(d->server, &c, &err) < 0)
+        log_error("reload", &err);
     if (poller_renew_tls(d->services.poller, &err) < 0)
         log_error("reload", &err);
     campaigns_renew_tls(d->services.campaigns);
@@ -136,7 +137,7 @@ static int fleetd_open_signals(struct fleetd *d, struct err *err)
     signal(SIGPIPE, SIG_IGN);
     d->sigterm = loop_watch_signal(d->loop, SIGTERM, fleetd_on_stop, d, err);
     d->sigint = d->sigterm ? loop_watch_signal(d->loop, SIGINT, fleetd_on_stop, d, err) : NULL;
-    d->sighup = d->sigint ? loop_watch_signal(d->loop, SIGHUP, on_sources_again, d, err) : NULL;
+    d->sighup = d->sigint ? loop_watch_signal(d->loop, SIGHUP, fleetd_on_reload, d, err) : NULL;
     return d->sighup ? 0 : -1;
 }
 

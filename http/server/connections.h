@@ -47,6 +47,7 @@ struct connection {
     struct peer peer;
     enum scope scope;    // of what comes without a token
     int64_t deadline_ms; // on the monotonic clock; INT64_MAX: none
+    struct tls *tls;     // of its session, listeners.c's; NULL: none
 };
 
 struct connections { // of one listener

@@ -45,6 +45,27 @@ static void give_back(struct listener *l)
     malloc_trim(0);
 }
 
+// Before its handshake.
+static struct connection *begin_connection(struct listener *l, struct MHD_Connection *mhd)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct connection *c = arrival_take(l, info->connect_fd);
+    if (!c || !l->socket.tls)
+        return c;
+    info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    c->tls = info ? tls_begin(l->server->tls, info->tls_session) : NULL;
+    return c;
+}
+
+// Its session of TLS is gone, or will have no handshake any more.
+static void end_connection(struct connection *c)
+{
+    if (c)
+        tls_release(c->tls);
+    connection_free(c);
+}
+
 static void on_connection(void *ctx, struct MHD_Connection *mhd, void **socket_context,
                           enum MHD_ConnectionNotificationCode what)
 {
@@ -52,12 +73,10 @@ static void on_connection(void *ctx, struct MHD_Connection *mhd, void **socket_c
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         if (++l->n > l->most)
             l->most = l->n;
-        const union MHD_ConnectionInfo *info =
-            MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-        *socket_context = arrival_take(l, info->connect_fd);
+        *socket_context = begin_connection(l, mhd);
         return;
     }
-    connection_free(*socket_context);
+    end_connection(*socket_context);
     *socket_context = NULL;
     l->n--;
     give_back(l);
@@ -106,13 +125,11 @@ static char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
 static struct MHD_Daemon *start_mhd(struct listener *l)
 {
-    struct tls_files *t = &l->server->tls;
-    // What ends the list comes sooner without TLS, or without certificates of clients.
+    // What ends the list comes sooner without TLS. The library would keep a certificate for ever:
+    // each session gets the one in use (begin_connection).
     struct MHD_OptionItem tls[] = {
-        {l->socket.tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, t->certificate.data},
-        {MHD_OPTION_HTTPS_MEM_KEY, 0, t->key.data},
+        {l->socket.tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, 0, tls_no_certificate()},
         {MHD_OPTION_HTTPS_PRIORITIES, 0, priorities},
-        {t->client_ca.len ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0, t->client_ca.data},
         {MHD_OPTION_END, 0, NULL},
     };
     return MHD_start_daemon(
@@ -190,8 +207,7 @@ static int parse_addresses(struct listen_address out[static LISTENERS_MAX - 1], 
 static int add_tcp(struct server *s, const char *list, struct err *err)
 {
     struct listen_address on[LISTENERS_MAX - 1];
-    int n =
-        parse_addresses(on, list, s->access.insecure_plaintext, s->tls.certificate.len > 0, err);
+    int n = parse_addresses(on, list, s->access.insecure_plaintext, s->tls != NULL, err);
     for (int i = 0; i < n; i++) {
         struct listen_socket socket;
         if (listen_tcp(&socket, &on[i], err) < 0 || add_listener(s, &socket, err) < 0)

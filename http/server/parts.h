@@ -84,7 +84,7 @@ struct server {
     LIST_HEAD(, exchange) exchanges;       // all requests under way
     struct audit audit;
     struct log_budget spared; // for lines that any client may cause
-    struct tls_files tls;
+    struct tls *tls;          // for new connections; NULL: none
     bool stopping;
     int64_t stopping_ms; // since when
 };

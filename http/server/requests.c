@@ -59,7 +59,7 @@ static void grant_certificate(struct exchange *x, void *session)
 // With tls_client_ca a client of TLS must be known by its certificate.
 static int check_certificate(struct exchange *x, struct err *err)
 {
-    if (!x->listener->socket.tls || !x->server->tls.client_ca.len)
+    if (!x->listener->socket.tls || !tls_wants_clients(x->server->tls))
         return 0;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(x->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);

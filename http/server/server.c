@@ -51,13 +51,19 @@ static int64_t run_all(void *ctx)
     return sooner(least, s->waking ? 0 : server_turn_ms(s));
 }
 
+// Of the certificate in use, which is better than no server at all.
+static void log_doubt(const struct server *s)
+{
+    struct err why = {0};
+    if (tls_valid_now(s->tls, &why) < 0)
+        log_event(LOG_LVL_WARN, "tls.certificate", "problem=\"%s\"", log_quote(why.text).text);
+}
+
 static int server_start(struct server *s, const struct http_config *c, struct err *err)
 {
-    if (tls_read(&s->tls, c->tls_certificate, c->tls_key, c->tls_client_ca, err) < 0)
+    if (tls_open(&s->tls, c, err) < 0)
         return -1;
-    struct err why = {0};
-    if (tls_valid_now(&s->tls, &why) < 0) // better than no server at all
-        log_event(LOG_LVL_WARN, "tls.certificate", "problem=\"%s\"", log_quote(why.text).text);
+    log_doubt(s);
     if (getrandom(&s->salt, sizeof s->salt, 0) != sizeof s->salt)
         return err_sys(err, "no random numbers");
     if (server_jobs_start(s, err) < 0 || listeners_start(s, c, err) < 0)
@@ -68,31 +74,36 @@ static int server_start(struct server *s, const struct http_config *c, struct er
 
 int server_doubt(const struct http_config *c, struct err *why)
 {
-    struct tls_files tls = {0};
-    int rc = tls_read(&tls, c->tls_certificate, c->tls_key, c->tls_client_ca, why);
+    struct tls *tls = NULL;
+    int rc = tls_open(&tls, c, why);
     if (rc == 0)
-        rc = tls_valid_now(&tls, why);
-    tls_files_free(&tls);
+        rc = tls_valid_now(tls, why);
+    tls_release(tls);
     return rc;
 }
 
-bool server_files_pend(const struct server *s, const struct http_config *c)
+int server_renew_tls(struct server *s, const struct http_config *c, struct err *err)
 {
-    struct err why;
-    if (tls_unchanged(&s->tls, c->tls_certificate, c->tls_key, c->tls_client_ca, &why) == 0)
-        return false;
-    log_event(LOG_LVL_WARN, "reload", "setting=%s problem=\"%s\" text=\"needs a restart\"",
-              why.member, log_quote(why.text).text);
-    return true;
+    char until[32];
+    int rc = tls_renew(&s->tls, c, err);
+    if (rc < 0)
+        return err_name_member(err);
+    log_doubt(s);
+    if (rc > 0) {
+        clock_rfc3339(tls_valid_until_ms(s->tls), until);
+        log_event(LOG_LVL_INFO, "tls.certificate",
+                  "text=\"the files of TLS have changed and are in use\" until=%.19sZ", until);
+    }
+    return 0;
 }
 
 int server_check(const struct http_config *c, bool insecure_plaintext, struct err *err)
 {
-    struct tls_files tls = {0};
-    int rc = tls_read(&tls, c->tls_certificate, c->tls_key, c->tls_client_ca, err);
+    struct tls *tls = NULL;
+    int rc = tls_open(&tls, c, err);
     if (rc == 0)
-        rc = listeners_check(c, insecure_plaintext, tls.certificate.len > 0, err);
-    tls_files_free(&tls);
+        rc = listeners_check(c, insecure_plaintext, tls != NULL, err);
+    tls_release(tls);
     return rc;
 }
 
@@ -151,6 +162,6 @@ void server_free(struct server *s)
     server_wake_all(s);
     listeners_stop(s);
     server_jobs_stop(s);
-    tls_files_free(&s->tls);
+    tls_release(s->tls);
     free(s);
 }

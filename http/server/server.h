@@ -17,9 +17,11 @@ struct server *server_new(struct loop *loop, const struct http_service *service,
 int server_check(const struct http_config *c, bool insecure_plaintext, struct err *err);
 // What it only logs: certificates that are not valid now. -1 and why.
 int server_doubt(const struct http_config *c, struct err *why);
-// At a reload: whether the files of TLS are not those of the start any more, or a start would
-// refuse them. Then the log has the setting, and that it needs a restart.
-bool server_files_pend(const struct server *s, const struct http_config *c);
+// At a reload: reads the files of TLS again. New connections use them, and those that are open
+// continue with what they had. The log has until when a new certificate is valid. -1: one of them
+// is wrong, or not valid now, and those in use stay. `c` must have a certificate, and a client CA,
+// if the start had one.
+int server_renew_tls(struct server *s, const struct http_config *c, struct err *err);
 void server_free(struct server *s); // answers requests that wait, then closes; NULL is fine
 const char *server_addresses(const struct server *s); // "127.0.0.1:7780,…", with real ports
 const char *server_socket(const struct server *s);    // path of the unix socket; "" for none

@@ -62,8 +62,11 @@ static const struct param http_params[] = {
     TEXT(token_file, .def = "", .metavar = "FILE",
          .help = "File with the hashes of tokens (mode 0600). Default: tokens in the state "
                  "directory."),
-    TEXT(tls_certificate, .def = "", .metavar = "FILE",
-         .help = "Certificate chain (PEM) for https:// addresses."),
+    TEXT(
+        tls_certificate, .def = "", .metavar = "FILE",
+        .help =
+            "Certificate chain (PEM) for https:// addresses. A reload reads this file, the key and "
+            "the client CA again."),
     TEXT(tls_key, .def = "", .metavar = "FILE",
          .help =
              "Private key (PEM) of the certificate. Other accounts must not have access to it."),

@@ -15,7 +15,7 @@ import pytest
 from conftest import PATIENCE, until, without_fault
 from test_access import cli
 from test_fleetd import FLEETD
-from test_tls import context, openssl, pki, secure  # noqa: F401
+from test_tls import Kept, context, openssl, pki, put, reload, renew, secure, shown, sign, until_of  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl to make certificates with")
 
@@ -183,11 +183,94 @@ def test_a_lower_collector_in_hosts_file_is_found(serve, named, pki, tmp_path): 
         upper.close()
 
 
-def test_a_reload_names_files_of_the_collector_that_have_changed(serve, pki, tmp_path):  # noqa: F811
-    own = tmp_path / "own.pem"
-    shutil.copy(pki / "ca.pem", own)
-    c = serve("fleetd.example", f"--tls-client-ca={own}")
-    own.write_text(own.read_text() + (pki / "other.pem").read_text())
+# ---- Files that are renewed
+
+
+@pytest.fixture
+def renewable(serve, pki, tmp_path):  # noqa: F811
+    """A collector whose files of TLS are copies, in tmp_path: of its listener, and for nodes."""
+    renew(pki, tmp_path)
+    sign(pki, tmp_path, "renewed", days=1)
+    for name, copy in (("ca.pem", "clients.pem"), ("ca.pem", "nodes.pem"), ("fleetd.example.pem", "own.pem"), ("fleetd.example.key", "own.key")):
+        put(pki / name, tmp_path / copy)
+
+    def make(daemon=None):
+        return serve("fleetd.example", f"--tls-certificate={tmp_path}/daemon.pem", f"--tls-key={tmp_path}/daemon.key",
+                     f"--tls-client-ca={tmp_path}/clients.pem", f"--node-ca={tmp_path}/nodes.pem",
+                     f"--node-certificate={tmp_path}/own.pem", f"--node-key={tmp_path}/own.key", daemon=daemon)
+    return make
+
+
+def reload_with(c, said):
+    """Waits until the log says it once more."""
+    before = c.log.read_text().count(said)
     c.process.send_signal(signal.SIGHUP)
-    until(lambda: 'event=reload setting=tls_client_ca problem="the file has changed" text="needs a restart"' in c.log.read_text())
-    assert c.get(context(pki, "client"), "/v1/fleet/status")[0] == 200
+    until(lambda: c.log.read_text().count(said) > before)
+
+
+def problem(c, pki, said):  # noqa: F811
+    """Waits until the node has one with these words; "" for none, and that it is up."""
+    def found():
+        status, node = c.get(context(pki, "client"), f"/v1/fleet/nodes/{c.node}")
+        return status == 200 and (said in node["problem"] if said else node["state"] == "up" and not node["problem"])
+    until(found)
+
+
+def test_renewed_files_are_used_after_a_reload(renewable, pki, tmp_path):  # noqa: F811
+    c = renewable()
+    client = context(pki, "client")
+    kept = Kept(c.port, client)
+    assert kept.status("/v1/fleet/status") == 200
+    renew(tmp_path, tmp_path, "renewed")
+    assert shown(c.port, client) == "daemon", "without a reload it is the old one"
+    reload_with(c, f'event=tls.certificate text="the files of TLS have changed and are in use" until={until_of(tmp_path / "renewed.pem")}')
+    assert shown(c.port, client) == "renewed"
+    put(pki / "other.pem", tmp_path / "clients.pem")
+    reload_with(c, "event=tls.certificate text=")
+    assert c.get(client, "/v1/fleet/status")[0] == 401
+    assert kept.status("/v1/fleet/status") == 200, "an open connection is known as it was"
+
+
+def test_wrong_files_at_a_reload_change_nothing(renewable, pki, tmp_path):  # noqa: F811
+    c = renewable()
+    client = context(pki, "client")
+    for source, target, mode, said in (("expired.pem", "daemon.pem", 0o600, 'member=tls_certificate text="tls_certificate and tls_key cannot be used'),
+                                       ("daemon.pem", "daemon.pem", 0o600, ""), ("daemon.key", "daemon.key", 0o644, 'member=tls_key text="tls_key: '),
+                                       ("daemon.key", "daemon.key", 0o600, ""), ("ca.key", "clients.pem", 0o600, 'member=tls_client_ca text="tls_client_ca ')):
+        put(pki / source, tmp_path / target, mode)
+        if said:
+            reload_with(c, said)
+        assert shown(c.port, client) == "daemon" and c.get(client, "/v1/fleet/status")[0] == 200
+    put(pki / "ca.pem", tmp_path / "clients.pem")
+    renew(pki, tmp_path, "expired")
+    reload_with(c, 'member=tls_certificate text="tls_certificate: expired at 2021-01-01T00:00:00Z; renew it"')
+    assert shown(c.port, client) == "daemon"
+
+
+def test_renewed_files_for_nodes_are_used(renewable, make_daemon, pki, tmp_path):  # noqa: F811
+    """The CA by which it knows nodes, and the certificate that it shows to them."""
+    sign(pki, tmp_path, "elsewhere", ca="other")
+    for end in ("pem", "key"):
+        put(pki / f"daemon.{end}", tmp_path / f"node.{end}")
+    daemon = secure(make_daemon, pki, "--anonymous=none", f"--tls-client-ca={pki}/ca.pem", "--tls-client-scope=CN=fleetd.example:read",
+                    f"--tls-certificate={tmp_path}/node.pem", f"--tls-key={tmp_path}/node.key")
+    c = renewable(daemon)
+    problem(c, pki, "")
+    for end in ("pem", "key"):
+        put(tmp_path / f"elsewhere.{end}", tmp_path / f"node.{end}")
+    reload(daemon)
+    problem(c, pki, "not trusted")
+    put(pki / "other.pem", tmp_path / "nodes.pem")
+    c.process.send_signal(signal.SIGHUP)
+    problem(c, pki, "")
+    put(pki / "client.pem", tmp_path / "own.pem")
+    reload_with(c, 'event=reload code=usage member=node_certificate text="node_certificate and node_key cannot be used')
+    problem(c, pki, "the files of TLS")
+    put(pki / "client.key", tmp_path / "own.key")
+    problem(c, pki, "401")
+    for end in ("pem", "key"):
+        put(pki / f"expired.{end}", tmp_path / f"own.{end}")
+    reload_with(c, 'event=reload code=usage member=node_certificate text="node_certificate: expired at 2021-01-01T00:00:00Z; renew it"')
+    for end in ("pem", "key"):
+        put(pki / f"fleetd.example.{end}", tmp_path / f"own.{end}")
+    problem(c, pki, "")

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import PATIENCE, fake_bench_env
+from conftest import PATIENCE, Bench, fake_bench_env
 from test_access import cli, refused
 
 pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl to make certificates with")
@@ -262,25 +262,218 @@ def test_wrong_files_are_named(numaprobed, pki, tmp_path):
     assert "others cannot use" in refused(numaprobed, tmp_path, https, f"--tls-certificate={pki}/daemon.pem", f"--tls-key={loose}")
 
 
-def test_a_reload_names_files_that_have_changed(make_daemon, pki, tmp_path):
-    """They are used from the next start on. What that would refuse is named as well, and the daemon serves as before."""
-    for end in ("pem", "key"):
-        shutil.copy(pki / f"daemon.{end}", tmp_path / f"daemon.{end}")
-    daemon = secure(make_daemon, tmp_path)
+# ---- Files that are renewed
 
-    def reload():
-        daemon.log.clear()
-        daemon.process.send_signal(signal.SIGHUP)
-        daemon.wait_for_line('event=reload text="the configuration was read again"')
-        return [line.partition("event=reload ")[2] for line in daemon.log if "needs a restart" in line]
-    assert reload() == []
-    for end in ("pem", "key"):
-        shutil.copy(pki / f"client.{end}", tmp_path / f"daemon.{end}")
-    assert reload() == ['setting=tls_certificate problem="the file has changed" text="needs a restart"']
-    (tmp_path / "daemon.key").chmod(0o644)
-    [said] = reload()
-    assert said.startswith("setting=tls_key ") and "that others cannot use" in said, said
-    (tmp_path / "daemon.pem").unlink()
-    [said] = reload()
-    assert said.startswith("setting=tls_certificate ") and "No such file" in said, said
-    assert ask(daemon, context(pki), path="/healthz")[0] == 200
+
+def sign(pki, folder, name, ca="ca", days=2):
+    """A certificate for localhost, and its key, as files of the folder."""
+    request(folder, name, name)
+    openssl("x509", "-req", "-in", folder / f"{name}.csr", "-CA", pki / f"{ca}.pem", "-CAkey", pki / f"{ca}.key", "-CAcreateserial",
+            "-days", days, "-extfile", pki / "names", "-out", folder / f"{name}.pem")
+    (folder / f"{name}.key").chmod(0o600)
+
+
+def put(source, target, mode=0o600):
+    """In one step, as what renews certificates does it."""
+    shutil.copy(source, f"{target}.next")
+    os.chmod(f"{target}.next", mode)
+    os.rename(f"{target}.next", target)
+
+
+def renew(pki, folder, name="daemon", ends=("pem", "key")):
+    for end in ends:
+        put(pki / f"{name}.{end}", folder / f"daemon.{end}")
+
+
+def until_of(certificate):
+    """As the log has it."""
+    said = subprocess.run(["openssl", "x509", "-noout", "-enddate", "-in", certificate], check=True, capture_output=True, text=True).stdout
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ssl.cert_time_to_seconds(said.strip().partition("=")[2])))
+
+
+def reload(daemon):
+    """What the log has of it, without the times."""
+    daemon.log.clear()
+    daemon.looked_at = 0
+    daemon.process.send_signal(signal.SIGHUP)
+    daemon.wait_for_line("event=reload (text=|code=)")
+    return [re.sub(r".*?event=", "", line) for line in daemon.log if "event=reload" in line or "event=tls.certificate" in line]
+
+
+READ_AGAIN = 'reload text="the configuration was read again"'
+
+
+def in_use(certificate):
+    return [f'tls.certificate text="the files of TLS have changed and are in use" until={until_of(certificate)}', READ_AGAIN]
+
+
+class Kept:
+    """A connection that stays open."""
+
+    def __init__(self, port, context):
+        self.connection = http.client.HTTPSConnection("localhost", port, timeout=PATIENCE, context=context)
+
+    def status(self, path="/v1/runs"):
+        self.connection.request("GET", path)
+        response = self.connection.getresponse()
+        response.read()
+        return response.status
+
+    def open(self):
+        """-> the certificate that the server shows"""
+        self.connection.connect()
+        return self.connection.sock.getpeercert()
+
+
+def shown(port, context):
+    """-> who the server says that it is, to a new connection"""
+    kept = Kept(port, context)
+    found = dict(pair for names in kept.open()["subject"] for pair in names)["commonName"]
+    kept.connection.close()
+    return found
+
+
+@pytest.fixture
+def renewable(make_daemon, pki, tmp_path):
+    """renewable(*args) -> a daemon whose files of TLS are copies, in tmp_path."""
+    renew(pki, tmp_path)
+    put(pki / "ca.pem", tmp_path / "clients.pem")
+    sign(pki, tmp_path, "renewed", days=1)
+
+    def make(*args, **more):
+        daemon = make_daemon(more.pop("env", fake_bench_env()), args=[
+            "--anonymous=run", "--listen=127.0.0.1:0,https://127.0.0.1:0", f"--tls-certificate={tmp_path}/daemon.pem",
+            f"--tls-key={tmp_path}/daemon.key", f"--tls-client-ca={tmp_path}/clients.pem", *args], **more)
+        daemon.tls = int(re.search(r"https://127\.0\.0\.1:(\d+)", "\n".join(daemon.log))[1])
+        return daemon
+    return make
+
+
+def test_renewed_files_are_used_after_a_reload(renewable, pki, tmp_path):
+    """By connections that begin after it. Those that are open continue, and a run too."""
+    bench = Bench(tmp_path)
+    bench.behave("held")
+    daemon = renewable(env=bench.env)
+    assert reload(daemon) == [READ_AGAIN], "nothing has changed"
+    run = daemon.post("/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}).json["id"]
+    client = context(pki, "client")
+    kept, stream = Kept(daemon.tls, client), Kept(daemon.tls, client).connection
+    assert kept.status() == 200
+    stream.request("GET", f"/v1/runs/{run}/events")
+    events = stream.getresponse()
+    assert events.readline()
+
+    renew(tmp_path, tmp_path, "renewed")
+    assert shown(daemon.tls, client) == "daemon", "without a reload it is the old one"
+    assert reload(daemon) == in_use(tmp_path / "renewed.pem")
+    assert shown(daemon.tls, client) == "renewed"
+    assert reload(daemon) == [READ_AGAIN], "it is in use already"
+
+    put(pki / "other.pem", tmp_path / "clients.pem")
+    assert reload(daemon) == in_use(tmp_path / "renewed.pem"), "another client CA"
+    assert ask(daemon, client)[0] == 401 and ask(daemon, context(pki, "stranger"))[0] == 200
+    assert kept.status() == 200, "an open connection is known as it was"
+    (tmp_path / "fake_bench.go").write_text("")
+    assert b'"state":"succeeded"' in events.read(), "the stream has gone on to its end"
+    assert kept.status() == 200
+
+
+def test_many_renewals_with_connections_that_stay(renewable, pki, tmp_path):
+    """Each connection has what it began with."""
+    daemon = renewable()
+    client, kept = context(pki, "client"), []
+    for i in range(10):
+        renew(tmp_path if i % 2 else pki, tmp_path, "renewed" if i % 2 else "daemon")
+        assert len(reload(daemon)) == (2 if i else 1)
+        kept += [Kept(daemon.tls, client), Kept(daemon.tls, client)]
+        assert [k.status() for k in kept] == [200] * len(kept)
+    for k in kept[::3]:
+        k.connection.close()
+    assert [k.status() for k in kept[1::3] + kept[2::3]] == [200] * len(kept[1::3] + kept[2::3])
+
+
+def test_a_handshake_under_way_at_a_reload_is_finished(renewable, pki, tmp_path):
+    """It began before, and ends after: with the certificate of before, whose memory it still needs."""
+    daemon = renewable()
+    client = context(pki, "client")
+    into, out = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = client.wrap_bio(into, out, server_hostname="localhost")
+    with socket.create_connection(("127.0.0.1", daemon.tls), timeout=PATIENCE) as s:
+        with pytest.raises(ssl.SSLWantReadError):
+            tls.do_handshake()
+        hello = out.read()
+        s.sendall(hello[:20])
+        assert shown(daemon.tls, client) == "daemon", "it has come to the daemon: another one was served behind it"
+        renew(tmp_path, tmp_path, "renewed")
+        assert len(reload(daemon)) == 2
+        s.sendall(hello[20:])
+        while True:
+            try:
+                tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                s.sendall(out.read())
+                into.write(s.recv(65536))
+        assert (("commonName", "daemon"),) in tls.getpeercert()["subject"]
+
+
+@pytest.mark.parametrize("break_it, member, said", [
+    (lambda pki, at: (at / "daemon.key").chmod(0o644), "tls_key", "that others cannot use (chmod o= it)"),
+    (lambda pki, at: (at / "daemon.key").unlink(), "tls_key", "No such file"),
+    (lambda pki, at: put(at / "renewed.pem", at / "daemon.pem"), "tls_certificate", "do not match"),
+    (lambda pki, at: put(at / "renewed.key", at / "daemon.key"), "tls_certificate", "do not match"),
+    (lambda pki, at: renew(pki, at, "expired"), "tls_certificate", "expired at 2021-01-01T00:00:00Z; renew it"),
+    (lambda pki, at: renew(pki, at, "early"), "tls_certificate", "is valid from 2090-"),
+    (lambda pki, at: put(pki / "ca.key", at / "daemon.pem"), "tls_certificate", "cannot be used"),
+    (lambda pki, at: (at / "daemon.pem").write_text(""), "tls_certificate", "is not in PEM"),
+    (lambda pki, at: put(pki / "ca.key", at / "clients.pem"), "tls_client_ca", "has no certificate"),
+    (lambda pki, at: (at / "clients.pem").unlink(), "tls_client_ca", "No such file")])
+def test_a_wrong_file_at_a_reload_changes_nothing(renewable, pki, tmp_path, break_it, member, said):
+    """The whole reload is refused, as with any wrong setting."""
+    config = tmp_path / "conf"
+    config.write_text("keep_days = 1000\n")
+    daemon = renewable(f"--config={config}")
+    break_it(pki, tmp_path)
+    config.write_text("keep_days = 2000\n")
+    [refused] = reload(daemon)
+    assert re.match(rf'reload code=\S+ member={member} text="{member}', refused) and said in refused, refused
+    client = context(pki, "client")
+    assert shown(daemon.tls, client) == "daemon" and ask(daemon, client)[0] == 200
+    assert ask(daemon, context(pki, "stranger"))[0] == 401
+    assert daemon.get("/v1/storage").json["retention"]["keep_days"] == 1000, "other settings stay too"
+    renew(tmp_path, tmp_path, "renewed")
+    put(pki / "ca.pem", tmp_path / "clients.pem")
+    assert reload(daemon) == in_use(tmp_path / "renewed.pem")
+    assert shown(daemon.tls, client) == "renewed"
+
+
+def test_a_reload_says_that_the_certificate_in_use_has_expired(renewable, pki, tmp_path):
+    """It is replaced, or the log has the same as at the start."""
+    renew(pki, tmp_path, "expired")
+    daemon = renewable()
+    expired = 'tls.certificate problem="tls_certificate: expired at 2021-01-01T00:00:00Z; renew it"'
+    assert reload(daemon) == [expired, READ_AGAIN]
+    renew(pki, tmp_path)
+    assert reload(daemon) == in_use(pki / "daemon.pem")
+    assert shown(daemon.tls, context(pki, "client")) == "daemon"
+
+
+def test_other_files_of_tls_need_a_restart(make_daemon, pki, tmp_path):
+    """Those in use stay, also if they are gone. So does TLS that is switched off, or a client CA that is new."""
+    renew(pki, tmp_path)
+    config = tmp_path / "conf"
+    text = "tls_certificate = {0}/{1}.pem\ntls_key = {0}/{1}.key\n"
+    config.write_text(text.format(tmp_path, "daemon"))
+    daemon = make_daemon(fake_bench_env(), args=["--anonymous=read", f"--config={config}", "--listen=127.0.0.1:0,https://127.0.0.1:0"])
+    daemon.tls = int(re.search(r"https://127\.0\.0\.1:(\d+)", "\n".join(daemon.log))[1])
+    for settings, names in ((text.format(pki, "client"), ("tls_certificate", "tls_key")),
+                            ("", ("tls_certificate", "tls_key")),
+                            (text.format(tmp_path, "daemon") + f"tls_client_ca = {pki}/ca.pem\n", ("tls_client_ca",))):
+        config.write_text(settings)
+        if "tls_certificate" in names:
+            (tmp_path / "daemon.pem").unlink()
+        *pending, last = reload(daemon)
+        said = tuple(re.match(r'reload setting=(\S+) .* text="needs a restart"$', line)[1] for line in pending)
+        assert last == READ_AGAIN and said == names, pending
+        assert shown(daemon.tls, context(pki)) == "daemon" and ask(daemon, context(pki))[0] == 200
+        renew(pki, tmp_path)
