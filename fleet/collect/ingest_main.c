@@ -182,23 +182,34 @@ static int check_whole(const struct ingest_head *h, const char *body, struct err
                : err_set(err, ERR_INVALID, "", "the node sent another run, or none");
 }
 
-// A run that its node does not have is given up; everything else is tried again later.
+static bool status_among(int status, const int *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i] == status)
+            return true;
+    return false;
+}
+
+// A run that its node does not have is given up. One that it has and cannot send is tried for a
+// while, and everything else for ever.
 static void gather_whole(struct gathered *g, const char *body)
 {
-    static const int final[] = {400, 404, 410, 413};
+    static const int final[] = {400, 404, 410, 413}, refused[] = {409, 422, 500, INGEST_IT_ENDS};
     const struct ingest_head *h = &g->head;
     struct err err = {0};
     g->whole = true;
+    g->report.next = h->after;
     g->run = (struct fleet_whole){
         .node = h->node, .under = h->under, .seq = h->after, .why = g->report.text};
-    if (h->status != 200)
+    if (h->status == INGEST_IT_ENDS)
+        err_set(&err, ERR_UNAVAILABLE, "", "it ends the process that reads it");
+    else if (h->status != 200)
         err_set(&err, ERR_UNAVAILABLE, "", "the node's response has status %d", h->status);
     else if (check_whole(h, body, &err) == 0 &&
              fleet_whole_fill(&g->run, body, h->bytes, &err) == 0)
         return;
-    g->run.never = h->status == 200;
-    for (size_t i = 0; i < COUNT_OF(final); i++)
-        g->run.never = g->run.never || h->status == final[i];
+    g->run.never = h->status == 200 || status_among(h->status, final, COUNT_OF(final));
+    g->run.refused = status_among(h->status, refused, COUNT_OF(refused));
     err_name_member(&err);
     snprintf(g->report.text, sizeof g->report.text, "%s", err.text);
 }
@@ -382,7 +393,12 @@ static int put_wholes(struct ingest_process *p, struct err *err)
     for (int i = 0; i < p->n; i++)
         if (p->list[i].whole)
             p->wholes[n++] = p->list[i].run;
-    return n && fleet_store_archive_put(p->store, p->wholes, n, clock_wall_ms(), err) < 0 ? -1 : n;
+    if (n && fleet_store_archive_put(p->store, p->wholes, n, clock_wall_ms(), err) < 0)
+        return -1;
+    for (int i = 0, at = 0; i < p->n; i++)
+        if (p->list[i].whole)
+            p->list[i].report.given_up = p->wholes[at++].given_up;
+    return n;
 }
 
 static void forget_items(struct ingest_process *p)

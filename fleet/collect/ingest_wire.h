@@ -14,6 +14,7 @@ enum {
     INGEST_STORE_FD = 4, // where the store is: it may have a password
     INGEST_TEXT = 200,
     INGEST_AS_SAID = -1,
+    INGEST_IT_ENDS = -1, // as the status of a whole run: it has ended the process, twice
 };
 
 enum ingest_kind {
@@ -70,6 +71,7 @@ struct ingest_report {
     enum err_code code;
     bool collector;     // `node` is the name of another collector; also of STORED and REFUSED
     bool more, opened;  // opened: the store could be opened, and failed later
+    bool given_up;      // STORED of WHOLE: run `next` is not requested again; text says why
     int stored, others; // runs
     int notes;          // of the page
     int64_t lost;       // of a collector: struct fleet_ack

@@ -85,6 +85,10 @@ struct poller {
     struct log_budget facts_changes; // how often it does
     int64_t standby_change_ms;       // on standby: when something counts as changed, monotonic
     int behind_in_flight;            // of all kinds
+    struct {
+        char node[64], under[64]; // node "": none
+        int64_t seq;
+    } ends; // the whole run that has ended the process that stores; it gets to know when it is back
     struct fetch_limits whole_limits;
     int64_t pushed;         // pages that nodes sent themselves
     bool named;             // all sources have named their nodes
@@ -155,3 +159,7 @@ void push_lacks_no_more(struct poller *p, const char *hash);           // whoeve
 // wishes.c
 void document_wanted(struct poller *p, const struct ingest_report *r);
 void whole_wanted(struct poller *p, const struct ingest_report *r);
+void whole_ends(struct poller *p, const struct ingest_head *run); // the process that reads it
+void whole_ends_tell(struct poller *p);                           // the process, which is back
+// Whole runs are not requested any more: once for each node in the log.
+void whole_given_up(struct poller *p, struct polled *n, const struct ingest_report *r);

@@ -61,6 +61,7 @@ struct polled {
     bool twice;          // it is also behind a collector, or behind two
     int64_t lost;        // of a collector: runs that it had deleted before they were read
     bool unkept;         // it has FLEET_LABELLED_MAX runs in the archive
+    bool given_up;       // whole runs of it were, and the log has it
     struct pushed *push; // its last page, if it does; NULL: none yet
     bool too_old;        // its daemon does not know the feed, or not as the collector needs it
     const char *why;     // why its last request failed, up to POLLER_WHY; "": it did not
@@ -71,6 +72,7 @@ struct poller_totals {
     int64_t kept;                     // other things than runs that were stored
     int64_t errors[FETCH_ERRORS];     // why requests failed; [FETCH_OK]: their status
     int64_t documents;                // stored, since the start
+    int64_t given_up;                 // whole runs, since the start
     int in_flight;
     enum store_state store_state;
     int64_t store_since_ms;  // UTC: in this state

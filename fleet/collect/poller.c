@@ -253,6 +253,7 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
     if (r->kind == INGEST_READY) {
         p->owners = 0; // this process has no list yet
         send_owners(p);
+        whole_ends_tell(p);
     }
     if (r->kind == INGEST_WANTED)
         document_wanted(p, r);
@@ -274,6 +275,8 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
     if (n && n->pushes && r->of == INGEST_FACTS &&
         (r->kind == INGEST_STORED || r->kind == INGEST_REFUSED))
         push_facts_reported(n, r);
+    if (r->given_up)
+        whole_given_up(p, n, r);
     if (r->kind == INGEST_STORED && r->of != INGEST_PAGE && r->of != INGEST_FACTS)
         p->totals.kept++;
     poller_pass(p, r);
@@ -314,6 +317,8 @@ static void on_ingest_ended(void *ctx, const struct ingest_head *suspect)
                                             : poller_find_own(p, suspect->node);
     if (n)
         node_poisoned(n, suspect->kind);
+    if (n && suspect->kind == INGEST_WHOLE)
+        whole_ends(p, suspect);
 }
 
 // ---- What others see and send -------------------------------------------------------------------

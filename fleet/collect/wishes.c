@@ -212,3 +212,37 @@ void whole_wanted(struct poller *p, const struct ingest_report *r)
     snprintf(w.key, sizeof w.key, "%016" PRIx64 " %" PRId64, hash_text(r->node), r->next);
     wish_add(p, &w);
 }
+
+void whole_ends(struct poller *p, const struct ingest_head *run)
+{
+    memcpy(p->ends.node, run->node, sizeof p->ends.node);
+    memcpy(p->ends.under, run->under, sizeof p->ends.under);
+    p->ends.seq = run->after;
+}
+
+void whole_ends_tell(struct poller *p)
+{
+    struct err err;
+    struct buf nothing = BUF_INIT;
+    const struct ingest_item item = {.kind = INGEST_WHOLE,
+                                     .node = p->ends.node,
+                                     .under = p->ends.under,
+                                     .after = p->ends.seq,
+                                     .status = INGEST_IT_ENDS};
+    if (*p->ends.node && ingest_send(p->ingest, &item, &nothing, &err) < 0)
+        log_error("archive", &err); // it counts as tried less often
+    *p->ends.node = '\0';
+}
+
+void whole_given_up(struct poller *p, struct polled *n, const struct ingest_report *r)
+{
+    p->totals.given_up++;
+    if (!n || n->given_up)
+        return;
+    n->given_up = true;
+    log_event(LOG_LVL_WARN, "archive.given_up",
+              "name=%s run=%" PRId64
+              " why=\"%s\" text=\"this run is not archived; others of the node that are given up "
+              "have no line\"",
+              n->name, r->next, log_quote(r->text).text);
+}

@@ -224,6 +224,7 @@ int fleetd_status(struct request *q, struct reply *r, struct err *err)
     jsonw_i64(&w, "requests", t.requests);
     jsonw_i64(&w, "failed", t.failed);
     jsonw_i64(&w, "runs_stored", t.stored);
+    jsonw_i64(&w, "archive_given_up", t.given_up);
     jsonw_i64(&w, "in_flight", t.in_flight);
     jsonw_i64(&w, "backlog_bytes", (int64_t)poller_backlog(s->poller));
     jsonw_i64(&w, "every_s", s->config->every_s);

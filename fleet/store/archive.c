@@ -335,41 +335,64 @@ static int put_frame(struct fleet_store *s, const struct fleet_whole *w, int num
                       in, COUNT_OF(in), err);
 }
 
+// It is given up at once, or because it was refused before for the same reason, over many tries.
+// One that the node did not respond to keeps the reason of its last response.
 static int put_missed(struct fleet_store *s, const struct fleet_whole *w, int number, int feed,
                       int64_t now_ms, struct err *err)
 {
-    const struct fleet_cell in[] = {CELL_I(w->never ? ARCHIVE_NEVER : ARCHIVE_WANTED),
-                                    CELL_T(w->why),
-                                    CELL_I(now_ms),
+    const struct fleet_cell in[] = {CELL_I(now_ms),
                                     CELL_I(w->never ? 0 : RETRY_MS),
                                     CELL_I(RETRY_DOUBLED_MAX),
+                                    CELL_I(w->never),
+                                    CELL_I(w->refused),
+                                    CELL_I(FLEET_REFUSED_TRIES),
+                                    CELL_T(w->why),
                                     CELL_I(number),
                                     CELL_I(feed),
                                     CELL_I(w->seq)};
     return fleet_exec(s,
-                      "UPDATE archive SET state = $1, why = $2, due_ms = CAST($3 AS bigint) + "
-                      "(CAST($4 AS bigint) << CASE WHEN tries < CAST($5 AS integer) THEN tries "
-                      "ELSE CAST($5 AS integer) END), tries = tries + 1 "
-                      "WHERE node = $6 AND feed = $7 AND seq = $8 AND state = 0",
+                      "UPDATE archive SET due_ms = CAST($1 AS bigint) + "
+                      "(CAST($2 AS bigint) << CASE WHEN tries < CAST($3 AS integer) THEN tries "
+                      "ELSE CAST($3 AS integer) END), tries = tries + 1, "
+                      "state = CASE WHEN CAST($4 AS integer) = 1 OR (CAST($5 AS integer) = 1 AND "
+                      "tries >= CAST($6 AS integer) AND why = $7) THEN 2 ELSE 0 END, "
+                      "why = CASE WHEN CAST($4 AS integer) + CAST($5 AS integer) = 0 THEN why "
+                      "ELSE $7 END WHERE node = $8 AND feed = $9 AND seq = $10 AND state = 0",
                       in, COUNT_OF(in), err);
 }
 
-static int archive_put(struct fleet_store *s, const struct fleet_whole *list, int n, int64_t now_ms,
+static int put_whole(struct fleet_store *s, struct fleet_whole *w, int number, int feed,
+                     int64_t now_ms, struct err *err)
+{
+    static const char sql[] =
+        "SELECT state FROM archive WHERE node = $1 AND feed = $2 AND seq = $3";
+    const struct fleet_cell in[] = {CELL_I(number), CELL_I(feed), CELL_I(w->seq)};
+    int64_t was = ARCHIVE_NEVER, is = ARCHIVE_NEVER;
+    if (w->frame.len)
+        return put_frame(s, w, number, feed, now_ms, err);
+    if (s->engine->query(s->db, sql, in, COUNT_OF(in), fleet_number, &was, err) < 0 ||
+        put_missed(s, w, number, feed, now_ms, err) < 0 ||
+        s->engine->query(s->db, sql, in, COUNT_OF(in), fleet_number, &is, err) < 0)
+        return -1;
+    w->given_up = was == ARCHIVE_WANTED && is == ARCHIVE_NEVER;
+    return 0;
+}
+
+static int archive_put(struct fleet_store *s, struct fleet_whole *list, int n, int64_t now_ms,
                        struct err *err)
 {
     for (int i = 0; i < n; i++) {
         int node = interned_find(&s->book.nodes, list[i].node) + 1;
         int number = list[i].under ? interned_find(&s->book.nodes, list[i].under) + 1 : node;
         int feed = node && number ? s->book.node[node - 1].feed : 0;
-        if (feed && (list[i].frame.len ? put_frame : put_missed)(s, &list[i], number, feed, now_ms,
-                                                                 err) < 0)
+        if (feed && put_whole(s, &list[i], number, feed, now_ms, err) < 0)
             return -1;
     }
     return 0;
 }
 
-int fleet_store_archive_put(struct fleet_store *s, const struct fleet_whole *list, int n,
-                            int64_t now_ms, struct err *err)
+int fleet_store_archive_put(struct fleet_store *s, struct fleet_whole *list, int n, int64_t now_ms,
+                            struct err *err)
 {
     return fleet_begin(s, err) < 0 ? -1 : fleet_end(s, archive_put(s, list, n, now_ms, err), err);
 }

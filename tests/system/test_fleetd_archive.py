@@ -246,6 +246,63 @@ def test_whole_runs_of_two_months_are_deleted_a_day(collect):  # noqa: F811
     assert c.log.read_text().count("event=archive.held") == 2, "nothing is left to delete"
 
 
+class Unreadable(http.server.BaseHTTPRequestHandler):
+    """A node with two labelled runs, which it has and cannot export."""
+    history = "6" * 32
+
+    def do_GET(self):  # noqa: N802: the library's name
+        runs = [{"seq": i, "id": i, "benchmark": "latency", "variant": "", "method": "prp4-v2", "metrics_version": 1, "state": "succeeded",
+                 "imported": False, "forced": False, "measured": f"2026-01-02T03:04:0{i}.000Z", "finished": "2026-01-02T03:04:06.000Z",
+                 "duration_s": 1, "label": "kept", "n_ranks": 8, "disturbed": 0, "class": "c" * 64, "config": "d" * 64, "topology": "e" * 64,
+                 "layout": 0, "values": [80], "widths": [1, 1], "node": "ill"} for i in (1, 2)]
+        after = re.match(r"/v1/feed\?.*after=([0-9]+)", self.path)
+        first = after and after[1] == "0"
+        page = {"form": "summary", "node": "ill", "version": "1.0.0", "history_id": self.history, "next": 2, "last": 2, "more": False,
+                "after": 0 if first else 2, "runs": runs if first else [], "layouts": [[["latency.n0.n0.median_ns", "ns"]]] if first else []}
+        status = 200 if after else 409 if "/v1/runs/1/" in self.path else 500 if "/export" in self.path else 404
+        body = json.dumps(page if after else {"detail": "its parameters cannot be read"}).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        """Nothing is printed."""
+
+
+def test_a_run_that_its_node_cannot_send_is_given_up(collect, store):  # noqa: F811
+    """It has been requested for hours, as the table has it."""
+    options, rows = store
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Unreadable)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        c = collect(NODES, f"--runs={RUNS}", "--run-ms=0", collector=options)
+        c.name([*c.fleet.names, f"ill url=http://127.0.0.1:{server.server_port}"])
+        c.start()
+        c.wait_up(NODES + 1)
+        of = "FROM archive AS a JOIN node ON node.id = a.node WHERE node.name = 'ill'"
+        until(lambda: rows(c, f"SELECT a.seq, a.state, a.tries > 0 {of} ORDER BY a.seq") in
+              ([("1", "0", "1"), ("2", "0", "1")], [("1", "0", "t"), ("2", "0", "t")]))
+        assert c.status()["archive_given_up"] == 0
+        c.stop()
+        rows(c, "UPDATE archive SET tries = 9, due_ms = 0 WHERE state = 0")
+        c.start()
+        c.wait_up(NODES + 1)
+        until(lambda: rows(c, f"SELECT a.state, count(*) {of} GROUP BY a.state") == [("2", "2")])
+        until(lambda: c.status()["archive_given_up"] == 2)
+        for run, status in ((1, 409), (2, 500)):
+            code, problem = c.problem(f"/v1/fleet/archive/ill/{run}")
+            assert code == 404 and f"status {status}" in problem["detail"], problem
+        assert c.log.read_text().count("event=archive.given_up name=ill ") == 1, "once for each node"
+        assert int(rows(c, "SELECT count(*) FROM archive WHERE state = 1")[0][0]) == NODES, "those of others come"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
 class Renamed(http.server.BaseHTTPRequestHandler):
     """A node with one labelled run. It exports it only after it was renamed."""
     names, history = ["before"], "5" * 32

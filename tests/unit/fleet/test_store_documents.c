@@ -145,6 +145,47 @@ static void test_archive(void)
           "a limit: %s", err.text);
 }
 
+// Requested as often as the node responds so: `never` is not set. Whether it is given up.
+static bool refused_times(int times, const char *why, bool refused, int64_t now)
+{
+    struct fleet_whole w = {.node = "w11", .seq = 1, .why = why, .refused = refused};
+    for (int i = 0; i < times && !w.given_up; i++)
+        CHECK_INT(fleet_store_archive_put(s, &w, 1, now, &err), 0, "no run: %s", err.text);
+    return w.given_up;
+}
+
+// A run that its node has and cannot send is given up after a while, and one of a node that does
+// not respond is not.
+static void test_archive_of_a_refused_run(void)
+{
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    const int64_t now = page_day0 + 100 * page_day;
+    struct maker m = maker_at("w11", "a4cc", 0, 1);
+    fleet_store_archives(s, FLEET_ARCHIVE_KEPT);
+    m.label = "mine";
+    made_page_put(s, &m, &err);
+    CHECK(!refused_times(30, "no response", false, now), "it may come back");
+    CHECK(!refused_times(1, "status 500", true, now), "once is not enough");
+    CHECK(!refused_times(1, "status 409", true, now), "nor is another reason");
+    CHECK(!refused_times(3, "no response", false, now), "without a response nothing changes");
+    CHECK_STR(archived("w11", 1, &out),
+              "run 1 of node w11 is not archived yet: it is requested from the node", "wanted");
+    CHECK(refused_times(1, "status 409", true, now), "the same again");
+    CHECK_STR(archived("w11", 1, &out), "run 1 of node w11 is not archived: status 409", "is said");
+    CHECK(!refused_times(1, "status 409", true, now), "once");
+    fleet_store_archive_wanted(s, INT64_MAX / 2, 1000, name_wanted_run, &out, &err);
+    CHECK(!strstr(buf_text(&out), "w11"), "it is not requested again");
+    put("w11", "a4cc", 1, 2);
+    m = maker_at("w11", "a4cc", 2, 3);
+    m.label = "another";
+    made_page_put(s, &m, &err);
+    struct fleet_whole w = {.node = "w11", .seq = 3, .why = "status 409", .refused = true};
+    for (int i = 0; i < FLEET_REFUSED_TRIES; i++)
+        CHECK(fleet_store_archive_put(s, &w, 1, now, &err) == 0 && !w.given_up, "try %d", i);
+    CHECK(fleet_store_archive_put(s, &w, 1, now, &err) == 0 && w.given_up, "and the last one");
+    fleet_store_archives(s, FLEET_ARCHIVE_NONE);
+}
+
 // What is wanted of a node that was renamed has its new name, and stays under the old one.
 static void test_archive_of_a_renamed_node(void)
 {
@@ -643,6 +684,7 @@ static void run_scenarios(const char *where)
 {
     test_documents();
     test_archive();
+    test_archive_of_a_refused_run();
     test_archive_of_a_renamed_node();
     test_setups();
     test_setups_that_begin_badly(where);
