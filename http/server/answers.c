@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "http/access/access.h"
 #include "http/server/dispatch.h"
 #include "http/server/parts.h"
 
@@ -16,19 +15,13 @@ enum {
     STOPPING_MS = 1000,
 };
 
-// A token may have been revoked, or have got another scope, since the request came.
-static bool still_allowed(struct exchange *x, struct err *err)
-{
-    return !*x->q.token || (access_identify(&x->q, err) == 0 && dispatch_allows(&x->q, err) == 0);
-}
-
 static ssize_t read_stream(void *ctx, uint64_t pos, char *out, size_t room)
 {
     struct exchange *x = ctx;
     (void)pos;
     if (x->gone)
         return MHD_CONTENT_READER_END_WITH_ERROR;
-    if (!still_allowed(x, NULL))
+    if (!dispatch_still_allows(&x->q, NULL))
         return MHD_CONTENT_READER_END_OF_STREAM;
     ssize_t n = x->source->read(x->opened, out, room);
     if (n > 0)
@@ -160,10 +153,11 @@ static enum MHD_Result refuse_stopping(struct exchange *x)
     return exchange_send_error(x, &err, true);
 }
 
-// Of a request that has changed something already it is said what it did.
+// Of a request that has changed something already it is said what it did. A job changes nothing
+// before it is taken over in pieces.
 static bool may_have_changed(const struct exchange *x)
 {
-    bool begun = x->opened || x->q.again || x->q.made || x->job || x->taking || x->prepared;
+    bool begun = x->opened || x->q.again || x->q.made || x->taking;
     return begun && strcmp(x->q.method, "GET") != 0 && !is_head(x);
 }
 
@@ -204,11 +198,11 @@ enum MHD_Result exchange_answer(struct exchange *x)
 {
     enum MHD_Result sent;
     struct err err;
-    const bool waited = x->hangup || x->opened || x->prepared || x->waited_turn;
+    const bool waited = x->hangup || x->opened || x->prepared || x->waited_turn || x->received;
     exchange_end_wait(x);
     if (x->gone)
         return MHD_NO;
-    if (waited && !may_have_changed(x) && !still_allowed(x, &err))
+    if (waited && !may_have_changed(x) && !dispatch_still_allows(&x->q, &err))
         return refuse_revoked(x, &err);
     if (x->opened && x->r.kind == REPLY_FILE)
         return send_made_file(x);

@@ -51,6 +51,11 @@ int dispatch_allows(struct request *q, struct err *err)
     return route ? access_check(q, route->scope, err) : 0; // what is not there is said later
 }
 
+bool dispatch_still_allows(struct request *q, struct err *err)
+{
+    return !*q->token || (access_identify(q, err) == 0 && dispatch_allows(q, err) == 0);
+}
+
 void dispatch(struct request *q, struct reply *r)
 {
     struct err err = {0};

@@ -128,8 +128,9 @@ static void begin_pieces(struct job *j, const struct worker_answer *head, int fd
         x->job = NULL;
         x->prepared = true;
         x->pieces = pieces;
-        x->taking =
-            pieces->begin(x->server->service->context, fd, head->bytes, pieces_done, x, &err);
+        if (dispatch_still_allows(&x->q, &err))
+            x->taking =
+                pieces->begin(x->server->service->context, fd, head->bytes, pieces_done, x, &err);
         x->job_err = err;
         x->server->taking_over = x->taking && !pieces->is_over(x->taking);
         if (!x->server->taking_over)
@@ -199,6 +200,19 @@ static int jobs_measured(const struct server *s, int64_t us, struct err *err)
                    s->service->measuring, us / 1000);
 }
 
+// That of an exchange whose token was revoked meanwhile is not begun. Others with the same question
+// continue to wait, and each is asked again when the answer is there.
+static bool job_still_allowed(const struct job *j, struct err *err)
+{
+    struct exchange *x;
+    if (LIST_EMPTY(&j->exchanges) || (j->work.kind && j->work.kind->take))
+        return true;
+    LIST_FOREACH(x, &j->exchanges, of_job)
+    if (dispatch_still_allows(&x->q, err))
+        return true;
+    return false;
+}
+
 static int jobs_body_of(const struct job *j)
 {
     const struct exchange *x = LIST_FIRST(&j->exchanges);
@@ -209,6 +223,10 @@ static void jobs_start(struct job *j)
 {
     struct server *s = j->server;
     struct err err;
+    if (!job_still_allowed(j, &err)) {
+        jobs_refuse(j, &err);
+        return;
+    }
     j->since_ms = clock_mono_ms();
     j->paced = j->paced && service_is_measuring(s->service);
     if (j->paced && j->work.us > MEASURED_MAX_US) {

@@ -21,6 +21,7 @@ import pytest
 
 import large
 from conftest import FAKE_BENCH, PATIENCE, ROOT, Daemon, build_dir, cpu_seconds, fake_bench_env, read_answer, until
+from test_access import cli
 
 COMPARE = "/v1/compare?base=1&target=2"
 RANKS, SIZES = 256, 24
@@ -308,6 +309,29 @@ def test_stopping_with_a_crowd(reader):
     os.kill(reader.process.pid, signal.SIGCONT)
     assert reader.process.wait(PATIENCE) == 0
     assert {read_answer(s)[0] for s in crowd} <= {429, 503, None}
+
+
+def test_an_import_of_a_token_that_is_revoked_changes_nothing(reader):
+    """One that the worker has, and one that waits for its turn. That of another token is stored."""
+    document = large.document(ranks=16, sizes=24)
+
+    def send(name, scope):
+        token = cli("token", "create", name, f"--scope={scope}", daemon=reader).stdout.strip()
+        s = socket.create_connection(("127.0.0.1", reader.port), PATIENCE)
+        s.sendall(f"POST /v1/imports?node={name} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                  f"Authorization: Bearer {token}\r\nContent-Length: {len(document)}\r\n\r\n{document}".encode())
+        for _ in range(2):  # these come behind it
+            assert reader.get("/healthz").status == 200
+        return s
+    before = len(reader.get("/v1/runs").json["runs"])
+    pid = stop_worker(reader)
+    sent = {name: send(name, "run") for name in ("begun", "waits", "stays")}
+    for name in ("begun", "waits"):
+        assert cli("token", "revoke", name, daemon=reader).returncode == 0
+    assert not answered(list(sent.values()))
+    os.kill(pid, signal.SIGCONT)
+    assert {name: read_answer(s)[0] for name, s in sent.items()} == {"begun": 401, "waits": 401, "stays": 201}
+    assert len(reader.get("/v1/runs").json["runs"]) == before + 1
 
 
 def test_a_worker_has_little(reader):

@@ -151,6 +151,19 @@ def test_a_token_that_is_revoked_ends_what_it_opened(held):
     assert status == 200 and b'"state":"canceled"' in body, (status, body)
 
 
+def test_a_token_that_is_revoked_while_a_body_comes_changes_nothing(held):
+    daemon, _ = held()
+    token = cli("token", "create", "gone", "--scope=run", daemon=daemon).stdout.strip()
+    body = json.dumps(SPEC).encode()
+    s = ask(daemon, b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer "
+                    + token.encode() + b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:5])
+    all_are_read(daemon)
+    assert cli("token", "revoke", "gone", daemon=daemon).returncode == 0
+    s.sendall(body[5:])
+    assert read_answer(s)[0] == 401
+    assert len(daemon.get("/v1/runs").json["runs"]) == 2
+
+
 # Long polls of another account: prints "sent" for each, reads a line when the daemon has read them, prints how many wait and
 # how many were refused, and stays.
 WAIT = """
