@@ -142,32 +142,54 @@ static void write_choices(const struct param_table *t, int benchmark)
         const struct param *p = &t->params[i];
         if (p->kind != PARAM_ENUM || is_written(p, benchmark))
             continue;
-        printf("    --%s) words=\"", param_option(p, option));
+        printf("    --%s) found=\"", param_option(p, option));
         for (int k = 0; p->choices[k]; k++)
             printf("%s%s", k ? " " : "", p->choices[k]);
         puts("\" ;;");
     }
 }
 
-static void write_choices_of(const struct command *list)
+// By the word that stands for the value in the help.
+static void write_file_options(const struct param_table *t, int benchmark)
+{
+    static const char *const files[] = {"FILE", "PATH", "PROGRAM"};
+    char option[PARAM_OPTION_ROOM];
+    for (int i = 0; t && i < t->n; i++)
+        for (size_t k = 0; k < COUNT_OF(files); k++)
+            if (t->params[i].metavar && strcmp(t->params[i].metavar, files[k]) == 0 &&
+                !is_written(&t->params[i], benchmark))
+                printf("|--%s", param_option(&t->params[i], option));
+}
+
+typedef void options_fn(const struct param_table *t, int benchmark);
+
+static void each_command(const struct command *list, options_fn *fn)
 {
     for (const struct command *k = list; k->name; k++) {
-        write_choices(k->options, 0);
+        fn(k->options, 0);
         if (k->subcommands)
-            write_choices_of(k->subcommands);
+            each_command(k->subcommands, fn);
     }
+}
+
+static void each_table(const struct command *all, options_fn *fn)
+{
+    each_command(all, fn);
+    fn(&fleet_settings, 0);
+    fn(&spec_common, 0);
+    for (int b = 0; b < BENCHMARKS; b++)
+        fn(&benchmarks[b].params, b);
+    fn(&cli_options, 0);
 }
 
 static void write_all_choices(const struct command *all)
 {
-    write_choices_of(all);
-    write_choices(&spec_common, 0);
-    for (int b = 0; b < BENCHMARKS; b++)
-        write_choices(&benchmarks[b].params, b);
-    write_choices(&cli_options, 0);
-    fputs("    --benchmark) words=\"", stdout);
+    each_table(all, write_choices);
+    fputs("    --benchmark) found=\"", stdout);
     write_benchmarks();
-    printf("\" ;;\n    --run) words=\"%s\" ;;\n", run_numbers);
+    printf("\" ;;\n    --run|--measured) found=\"%s\" ;;\n    \"\"", run_numbers);
+    each_table(all, write_file_options);
+    puts(") files=yes ;;");
 }
 
 // --- Shells --------------------------------------------------------------------------------------
@@ -182,11 +204,11 @@ static void write_bash_options(const struct command *list)
             write_bash_options(k->subcommands);
         for (const char *at = k->operands; k->spec_verb && next_form(&at, &f);)
             if (strncmp(f.verb, k->spec_verb, (size_t)f.verb_n) != 0) {
-                printf("    \"%s %.*s\") words=\"", k->name, f.verb_n, f.verb);
+                printf("    \"%s %.*s\") found=\"", k->name, f.verb_n, f.verb);
                 write_all_options(k, true);
                 fputs("\" ;;\n", stdout);
             }
-        printf("    \"%s \"*) words=\"", k->name);
+        printf("    \"%s \"*) found=\"", k->name);
         write_all_options(k, false);
         fputs("\" ;;\n", stdout);
     }
@@ -195,7 +217,7 @@ static void write_bash_options(const struct command *list)
 static void write_bash_files(const struct form *f)
 {
     const char *file = strstr(f->words, "FILE");
-    printf("\"%s ;;\n", file && file < f->words + f->n ? "; compopt -o default 2>/dev/null" : "");
+    printf("\"%s ;;\n", file && file < f->words + f->n ? "; files=yes" : "");
 }
 
 static void write_bash_operands(const struct command *list, const struct command *all)
@@ -206,17 +228,32 @@ static void write_bash_operands(const struct command *list, const struct command
             write_bash_operands(k->subcommands, all);
         for (const char *at = k->operands; next_form(&at, &f);)
             if (f.verb_n) {
-                printf("    \"%s %.*s\") words=\"", k->name, f.verb_n, f.verb);
+                printf("    \"%s %.*s\") found=\"", k->name, f.verb_n, f.verb);
                 write_form(k, &f, all);
                 write_bash_files(&f);
             }
-        printf("    \"%s \") words=\"", k->name);
+        printf("    \"%s \") found=\"", k->name);
         write_first_operands(k, all);
         write_bash_files(&(struct form){0, (int)strlen(k->operands), "", k->operands});
     }
 }
 
-// The verb of the command line is its first word that is one.
+// The command is the first word that is one, and its verb the first one behind that: options may
+// stand anywhere.
+static void write_bash_commands(const struct command *all)
+{
+    fputs("        \"\"", stdout);
+    for (const struct command *k = all; k->name; k++)
+        printf("|\" %s\"", k->name);
+    puts(") command=${COMP_WORDS[at]} ;;");
+    for (const struct command *k = all; k->name; k++)
+        for (const struct command *s = k->subcommands; s && s->name; s++)
+            printf("        \"%s\") command=\"%s\" ;;\n", s->name, s->name);
+    for (const struct command *k = all; k->name; k++)
+        if (k->subcommands)
+            printf("        \"help %s\") verb=%s; break ;;\n", k->name, k->name);
+}
+
 static void write_bash_verbs(const struct command *list)
 {
     struct form f;
@@ -234,63 +271,72 @@ static void write_bash_families(const struct command *all)
     for (const struct command *k = all; k->name; k++) {
         if (!k->subcommands)
             continue;
-        printf(
-            "    elif [ \"$COMP_CWORD ${COMP_WORDS[1]}\" = \"2 %s\" ] ||\n"
-            "        [ \"$COMP_CWORD ${COMP_WORDS[1]} ${COMP_WORDS[2]}\" = \"3 help %s\" ]; then\n"
-            "        words=\"",
-            k->name, k->name);
+        printf("    elif [ \"$command\" = %s ] || [ \"$command $verb\" = \"help %s\" ]; then\n"
+               "        found=\"",
+               k->name, k->name);
         for (const struct command *s = k->subcommands; s->name; s++)
             printf("%s ", s->name + strlen(k->name) + 1);
         puts("\"");
     }
 }
 
-static void write_bash(const struct command *all)
+static void write_bash_where(const struct command *all)
 {
-    fputs("# completion of numaprobe for bash: source it, or put it into /etc/bash_completion.d\n"
-          "_numaprobe() {\n"
-          "    local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} option= words=\n"
-          "    local before=${COMP_WORDS[COMP_CWORD-1]}\n"
-          "    COMPREPLY=()\n"
-          "    case $command in ",
+    fputs("# found and files: what can stand at the cursor. `word` is what stands there, of\n"
+          "# COMP_WORDS as bash has them: --size=1 is three words.\n"
+          "_numaprobe_find() {\n"
+          "    local at command= verb= option= before=${COMP_WORDS[COMP_CWORD-1]}\n"
+          "    word=${COMP_WORDS[COMP_CWORD]} found= files=\n"
+          "    for ((at = 1; at < COMP_CWORD; at++)); do\n"
+          "        case \"$command ${COMP_WORDS[at]}\" in\n",
           stdout);
-    for (const struct command *k = all; k->name; k++)
-        if (k->subcommands)
-            printf("%s) command=\"%s ${COMP_WORDS[2]}\" ;; ", k->name, k->name);
-    fputs("esac\n"
-          "    local at verb=\n"
-          "    for ((at = 2; at < COMP_CWORD; at++)); do\n"
-          "        case \"$command ${COMP_WORDS[at]}\" in \"\"",
-          stdout);
+    write_bash_commands(all);
+    fputs("        \"\"", stdout);
     write_bash_verbs(all);
-    fputs(") verb=${COMP_WORDS[at]}; break ;; esac\n"
+    fputs(") verb=${COMP_WORDS[at]}; break ;;\n"
+          "        esac\n"
           "    done\n"
-          "    # bash takes --size=1 for three words\n"
           "    if [ \"$word\" = = ]; then option=$before word=\n"
           "    elif [ \"$before\" = = ]; then option=${COMP_WORDS[COMP_CWORD-2]}\n"
           "    elif [ \"$before\" = -o ]; then option=--output\n"
-          "    fi\n"
-          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words=\"",
+          "    fi\n",
+          stdout);
+}
+
+static void write_bash_find(const struct command *all)
+{
+    write_bash_where(all);
+    fputs("    case ${option:-$before} in\n", stdout);
+    write_all_choices(all);
+    fputs("    esac\n"
+          "    if [ -n \"$option$found$files\" ]; then :\n"
+          "    elif [[ $word == -* ]]; then\n    case \"$command $verb\" in\n",
+          stdout);
+    write_bash_options(all);
+    fputs("    \" \") found=\"", stdout);
+    write_options(&cli_options, 0);
+    fputs("\" ;;\n"
+          "    esac\n    elif [ -z \"$command\" ]; then\n        found=\"",
           stdout);
     for (const struct command *k = all; k->name; k++)
         printf("%s ", k->name);
     puts("\"");
     write_bash_families(all);
-    fputs("    elif [ -n \"$option\" ]; then\n    case $option in\n", stdout);
-    write_all_choices(all);
-    fputs("    "
-          "--html|--file|--hostfile|--hosts-file|--groups-file|--ssh|--reference|--mapping|--"
-          "cacert|--"
-          "cert|--key|--token-"
-          "file) compopt -o default 2>/dev/null "
-          ";;\n"
-          "    esac\n    elif [[ $word == -* ]]; then\n    case \"$command $verb\" in\n",
-          stdout);
-    write_bash_options(all);
-    fputs("    esac\n    else\n    case \"$command $verb\" in\n", stdout);
+    fputs("    else\n    case \"$command $verb\" in\n", stdout);
     write_bash_operands(all, all);
-    fputs("    esac\n    fi\n"
-          "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+    fputs("    esac\n    fi\n}\n", stdout);
+}
+
+static void write_bash(const struct command *all)
+{
+    fputs("# completion of numaprobe for bash: source it, or put it into /etc/bash_completion.d\n",
+          stdout);
+    write_bash_find(all);
+    fputs("_numaprobe() {\n"
+          "    local word found files\n"
+          "    _numaprobe_find\n"
+          "    [ -n \"$files\" ] && compopt -o default 2>/dev/null\n"
+          "    COMPREPLY=($(compgen -W \"$found\" -- \"$word\"))\n"
           "    # no blank after --size=\n"
           "    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null\n"
           "    return 0\n}\n"
@@ -298,10 +344,40 @@ static void write_bash(const struct command *all)
           stdout);
 }
 
+// zsh takes --size=1 for one word. The first call may be that of the file, which zsh reads then.
 static void write_zsh(const struct command *all)
 {
-    fputs("#compdef numaprobe\nautoload -U +X bashcompinit && bashcompinit\n", stdout);
-    write_bash(all);
+    fputs(
+        "#compdef numaprobe\n"
+        "# completion of numaprobe for zsh: source it behind compinit, or put it into a folder of\n"
+        "# $fpath as _numaprobe\n",
+        stdout);
+    write_bash_find(all);
+    fputs("_numaprobe_zsh_find() {\n"
+          "    emulate -L ksh\n"
+          "    _numaprobe_find\n"
+          "}\n"
+          "_numaprobe() {\n"
+          "    local -a COMP_WORDS list\n"
+          "    local COMP_CWORD word found files each\n"
+          "    for each in \"${(@)words[1,CURRENT-1]}\" \"$PREFIX\"; do\n"
+          "        if [[ $each == --*=* ]]; then COMP_WORDS+=(\"${each%%=*}\" = \"${each#*=}\")\n"
+          "        else COMP_WORDS+=(\"$each\")\n"
+          "        fi\n"
+          "    done\n"
+          "    COMP_CWORD=$((${#COMP_WORDS} - 1))\n"
+          "    _numaprobe_zsh_find\n"
+          "    [[ $PREFIX == --*=* ]] && compset -P '*='\n"
+          "    list=(${=found})\n"
+          "    # no blank after --size=\n"
+          "    compadd -S '' -- ${(M)list:#*=}\n"
+          "    compadd -- ${list:#*=}\n"
+          "    [[ -z $files ]] || _files\n"
+          "}\n"
+          "if [[ ${funcstack[1]} == _numaprobe ]]; then _numaprobe \"$@\"\n"
+          "else compdef _numaprobe numaprobe\n"
+          "fi\n",
+          stdout);
 }
 
 // The first sentence, in single quotes.
@@ -345,6 +421,8 @@ static void write_fish_options(const struct command *k, const struct param_table
         fputs("complete -c numaprobe", stdout);
         if (k)
             write_fish_condition(k, k->spec_verb ? &verb : NULL, false);
+        if (p->letter)
+            printf(" -s %c", p->letter);
         printf(" -l %s%s", param_option(p, option), p->kind == PARAM_BOOL ? "" : " -r");
         if (p->kind == PARAM_ENUM)
             fputs(" -f -a '", stdout);
@@ -384,7 +462,7 @@ static void write_fish_commands(const struct command *list, const struct command
         if (family)
             printf(" -n '__numaprobe_ends %s; or __numaprobe_ends help %s'", family->name,
                    family->name);
-        printf("%s -f -a %s -d ", family ? "" : " -n __fish_use_subcommand",
+        printf("%s -f -a %s -d ", family ? "" : " -n __numaprobe_ends",
                k->name + (family ? strlen(family->name) + 1 : 0));
         write_fish_text(k->summary);
         putchar('\n');
@@ -400,6 +478,20 @@ static void write_fish_commands(const struct command *list, const struct command
     }
 }
 
+// Options whose value may be the next word.
+static void write_fish_valued(const struct param_table *t, int benchmark)
+{
+    char option[PARAM_OPTION_ROOM];
+    for (int i = 0; t && i < t->n; i++) {
+        const struct param *p = &t->params[i];
+        if (p->kind == PARAM_BOOL || p->implied || is_written(p, benchmark))
+            continue;
+        printf(" --%s", param_option(p, option));
+        if (p->letter)
+            printf(" -%c", p->letter);
+    }
+}
+
 static void write_fish(const struct command *all)
 {
     fputs("# Words before the cursor that are no options, without the program.\n"
@@ -407,22 +499,27 @@ static void write_fish(const struct command *all)
           "    set -l words (commandline -opc)\n"
           "    set -e words[1]\n"
           "    set -l before\n"
-          "    for word in $words\n"
-          "        string match -q -- '-*' $word; or contains -- \"$before\" -o -w; or echo $word\n"
-          "        set before $word\n"
-          "    end\n"
-          "end\n"
-          "# Do they begin with these? Are they these?\n"
-          "function __numaprobe_at\n"
-          "    set -l words (__numaprobe_words)\n"
-          "    set -l n (count $argv)\n"
-          "    test (count $words) -ge $n; and test \"$words[1..$n]\" = \"$argv\"\n"
-          "end\n"
-          "function __numaprobe_ends\n"
-          "    set -l words (__numaprobe_words)\n"
-          "    test \"$words\" = \"$argv\"\n"
-          "end\n",
+          "    set -l valued",
           stdout);
+    each_table(all, write_fish_valued);
+    fputs(
+        "\n"
+        "    for word in $words\n"
+        "        string match -q -- '-*' $word; or contains -- \"$before\" $valued; or echo $word\n"
+        "        set before $word\n"
+        "    end\n"
+        "end\n"
+        "# Do they begin with these? Are they these?\n"
+        "function __numaprobe_at\n"
+        "    set -l words (__numaprobe_words)\n"
+        "    set -l n (count $argv)\n"
+        "    test (count $words) -ge $n; and test \"$words[1..$n]\" = \"$argv\"\n"
+        "end\n"
+        "function __numaprobe_ends\n"
+        "    set -l words (__numaprobe_words)\n"
+        "    test \"$words\" = \"$argv\"\n"
+        "end\n",
+        stdout);
     write_fish_options(NULL, &cli_options, 0);
     write_fish_commands(all, NULL, all);
 }

@@ -352,7 +352,9 @@ def test_doctor_with_and_without_a_daemon(url):
     ("plot history ", set()), ("plot compare ", {"last"}), ("fleet campaign ", {"start", "list", "show", "script", "cancel"}),
     ("fleet campaign start mat", {"matrix"}), ("fleet campaign show ", set()), ("fleet campaign start --na", {"--name="}),
     ("fleet campaign list --na", set()), ("fleet findings ", {"acknowledge", "fix", "reopen"}), ("fleet findings fix ", set()),
-    ("help fleet cam", {"campaign"})])
+    ("help fleet cam", {"campaign"}), ("run --mode se", {"serial"}), ("run --quick matr", {"matrix"}), ("-o js", {"json"}),
+    ("-o json fleet cam", {"campaign"}), ("--url http://x:1 doc", {"doctor"}), ("--outp", {"--output="}), ("plot topo --measured=l", {"last"}),
+    ("push --to-token-file=", set())])
 def test_bash_completes(line, expected):
     script = run("completion", "bash").stdout
     words = re.findall(r"=|[^ =]+", line) + ([""] if line.endswith(" ") else [])
@@ -378,6 +380,41 @@ def test_fish_completion_has_what_the_tables_have(tmp_path):
         env = {"PATH": f"{CLIENT.parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}  # fish makes folders there
         done = subprocess.run(["fish", "-c", ask], capture_output=True, text=True, env=env, timeout=PATIENCE)
         assert {"--mode=concurrent", "--mode=serial", "--mode=both"} <= {line.split("\t")[0] for line in done.stdout.splitlines()}, done
+        ask = "numaprobe completion fish | source; for l in 'numaprobe -o js' 'numaprobe --url http://x:1 doc'; complete -C $l; end"
+        done = subprocess.run(["fish", "-c", ask], capture_output=True, text=True, env=env, timeout=PATIENCE)
+        assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["json", "doctor"], done
+
+
+# Types each line and Tab in another zsh, and prints what stands there then. "|" is the cursor.
+ZSH = r"""
+zmodload zsh/zpty
+zpty z zsh -f -i
+zpty -w z "PS1=; path=(${(q)1} \$path); setopt nobeep; autoload -Uz compinit; compinit -u -D"
+zpty -w z 'source <(numaprobe completion zsh)'
+zpty -w z 'shown () { print -r -- "<<""<$LBUFFER|>>""> "; BUFFER=; zle accept-line }; zle -N shown; bindkey "^X" shown; bindkey "^I" complete-word'
+zpty -w z 'print -r REA""DY'
+zpty -r -m z out "*READY*"
+for line in "${@:2}"; do
+    zpty -w -n z "$line"$'\t\x18'
+    zpty -r -m z out "*>>> *"
+    out=${out##*<<<}
+    print -r -- "${out%%|>>>*}|"
+done
+"""
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="no zsh on this machine")
+def test_zsh_completes(tmp_path):
+    (tmp_path / "of-here.json").touch()
+    typed = {"numaprobe doc": "numaprobe doctor ", "numaprobe run --mod": "numaprobe run --mode=", "numaprobe run --mode=seri": "numaprobe run --mode=serial ",
+             "numaprobe run --mode seri": "numaprobe run --mode serial ", "numaprobe fleet cam": "numaprobe fleet campaign ",
+             "numaprobe fleet campaign sta": "numaprobe fleet campaign start ", "numaprobe -o nd": "numaprobe -o ndjson ",
+             "numaprobe -o json fleet cov": "numaprobe -o json fleet coverage ", "numaprobe import of-": "numaprobe import of-here.json ",
+             "numaprobe check --reference=of-": "numaprobe check --reference=of-here.json ",
+             "numaprobe push --to-cacert=of-": "numaprobe push --to-cacert=of-here.json "}
+    done = subprocess.run(["zsh", "-f", "-c", ZSH, "zsh", CLIENT.parent, *typed], capture_output=True, text=True, cwd=tmp_path,
+                          env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TERM": "dumb"}, timeout=PATIENCE)
+    assert done.stdout.splitlines() == [line + "|" for line in typed.values()], done
 
 
 def test_completion_asks_the_daemon(url, daemon, needs_fake_bench):
