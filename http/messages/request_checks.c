@@ -215,5 +215,9 @@ int check_body_headers(const struct request *q, struct err *err)
         return err_set(err, ERR_BAD_REQUEST, "", "GET and HEAD requests must not have a body");
     if (body && !type_listed(request_header(q, "Content-Type"), q->body_types))
         return err_set(err, ERR_MEDIA_TYPE, "Content-Type", "must be %s", q->body_types);
+    const char *encoding = body ? request_header(q, "Content-Encoding") : NULL;
+    if (encoding && *encoding && strcasecmp(encoding, "identity") != 0)
+        return err_set(err, ERR_MEDIA_TYPE, "Content-Encoding",
+                       "must be absent: send the body as it is, not compressed");
     return check_conditions(q, err);
 }
