@@ -103,6 +103,12 @@ struct loop_watch *loop_watch_fd(struct loop *l, int fd, uint32_t events, loop_f
     return w;
 }
 
+void loop_watch_events(struct loop_watch *w, uint32_t events)
+{
+    struct epoll_event e = {.events = events, .data.ptr = w};
+    epoll_ctl(w->loop->epoll, EPOLL_CTL_MOD, w->fd, &e); // it is there, so nothing can fail
+}
+
 void loop_unwatch(struct loop_watch *w)
 {
     if (!w || w->dead)

@@ -20,6 +20,8 @@ void loop_free(struct loop *l); // NULL is fine; watches and timers must be gone
 // The file descriptor stays the caller's. NULL + err on failure.
 struct loop_watch *loop_watch_fd(struct loop *l, int fd, uint32_t events, loop_fn *fn, void *ctx,
                                  struct err *err);
+// Other events of the same descriptor: it can have one watch only.
+void loop_watch_events(struct loop_watch *w, uint32_t events);
 void loop_unwatch(struct loop_watch *w); // NULL is fine; safe inside callbacks
 
 struct loop_timer *loop_timer_new(struct loop *l, loop_fn *fn, void *ctx, struct err *err);

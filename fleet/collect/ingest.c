@@ -43,7 +43,8 @@ struct ingest {
     struct ingest_user user;
     int socket; // -1: there is no process
     pid_t pid;
-    struct loop_watch *readable, *writable;
+    struct loop_watch *watch;
+    bool writes; // it is also watched for room
     struct loop_timer *restart, *stall;
     struct ingest_queue waiting, sent;
     struct buf out, in;
@@ -80,8 +81,6 @@ static void items_drop(struct ingest *i, struct ingest_queue *q)
         free(e);
     }
 }
-
-static void on_writable(void *ctx, uint32_t events);
 
 // Something was confirmed, or is due from now on.
 static void await_report(struct ingest *i)
@@ -134,27 +133,17 @@ static void ingest_pump(struct ingest *i)
             break; // full, or at its end, which on_report() sees
         buf_drop(&i->out, (size_t)n);
     }
-    bool wanted = i->socket >= 0 && i->out.len;
-    struct err err;
-    if (wanted && !i->writable)
-        i->writable = loop_watch_fd(i->loop, i->socket, EPOLLOUT, on_writable, i, &err);
-    if (!wanted && i->writable) {
-        loop_unwatch(i->writable);
-        i->writable = NULL;
-    }
-}
-
-static void on_writable(void *ctx, uint32_t events)
-{
-    (void)events;
-    ingest_pump(ctx);
+    bool wanted = i->out.len;
+    if (i->socket >= 0 && wanted != i->writes)
+        loop_watch_events(i->watch, wanted ? EPOLLIN | EPOLLOUT : EPOLLIN);
+    i->writes = wanted;
 }
 
 static void forget_process(struct ingest *i)
 {
-    loop_unwatch(i->readable);
-    loop_unwatch(i->writable);
-    i->readable = i->writable = NULL;
+    loop_unwatch(i->watch);
+    i->watch = NULL;
+    i->writes = false;
     fd_cleanup(&i->socket);
     child_end(&i->pid);
     i->ready = false;
@@ -248,11 +237,9 @@ static void take_report(struct ingest *i, const struct ingest_report *r)
     i->user.report(i->user.ctx, r);
 }
 
-static void on_report(void *ctx, uint32_t events)
+static void on_report(struct ingest *i)
 {
-    struct ingest *i = ctx;
     char bytes[64 * sizeof(struct ingest_report)];
-    (void)events;
     ssize_t n = recv(i->socket, bytes, sizeof bytes, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -273,10 +260,19 @@ static void on_report(void *ctx, uint32_t events)
     ingest_pump(i);
 }
 
+static void on_ingest_socket(void *ctx, uint32_t events)
+{
+    struct ingest *i = ctx;
+    if (events & EPOLLOUT)
+        ingest_pump(i);
+    if (events & ~(uint32_t)EPOLLOUT)
+        on_report(i);
+}
+
 static int watch_ingest(struct ingest *i, int *ours, struct err *err)
 {
-    i->readable = loop_watch_fd(i->loop, *ours, EPOLLIN, on_report, i, err);
-    if (!i->readable)
+    i->watch = loop_watch_fd(i->loop, *ours, EPOLLIN, on_ingest_socket, i, err);
+    if (!i->watch)
         return -1;
     i->socket = steal_fd(ours);
     return 0;

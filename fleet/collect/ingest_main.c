@@ -194,7 +194,8 @@ static bool status_among(int status, const int *list, size_t n)
 // while, and everything else for ever.
 static void gather_whole(struct gathered *g, const char *body)
 {
-    static const int final[] = {400, 404, 410, 413}, refused[] = {409, 422, 500, INGEST_IT_ENDS};
+    static const int final[] = {400, 404, 410, 413, INGEST_TOO_LARGE, INGEST_NOT_PUSHED},
+                     refused[] = {409, 422, 500, INGEST_IT_ENDS};
     const struct ingest_head *h = &g->head;
     struct err err = {0};
     g->whole = true;
@@ -203,6 +204,10 @@ static void gather_whole(struct gathered *g, const char *body)
         .node = h->node, .under = h->under, .seq = h->after, .why = g->report.text};
     if (h->status == INGEST_IT_ENDS)
         err_set(&err, ERR_UNAVAILABLE, "", "it ends the process that reads it");
+    else if (h->status == INGEST_TOO_LARGE)
+        err_set(&err, ERR_TOO_LARGE, "", "it is larger than %d bytes", FLEET_ARCHIVE_BYTES_MAX);
+    else if (h->status == INGEST_NOT_PUSHED)
+        err_set(&err, ERR_UNAVAILABLE, "", "its node pushes, and whole runs are not pushed");
     else if (h->status != 200)
         err_set(&err, ERR_UNAVAILABLE, "", "the node's response has status %d", h->status);
     else if (check_whole(h, body, &err) == 0 &&

@@ -14,7 +14,11 @@ enum {
     INGEST_STORE_FD = 4, // where the store is: it may have a password
     INGEST_TEXT = 200,
     INGEST_AS_SAID = -1,
-    INGEST_IT_ENDS = -1, // as the status of a whole run: it has ended the process, twice
+    // As the status of a whole run, which no node responds: it has ended the process, twice; and
+    // why it cannot come.
+    INGEST_IT_ENDS = -1,
+    INGEST_TOO_LARGE = -2,
+    INGEST_NOT_PUSHED = -3,
 };
 
 enum ingest_kind {

@@ -13,8 +13,6 @@
 #include "base/log.h"
 #include "fleet/collect/poller.h"
 
-enum { NOT_PUSHED = 410 }; // as the status of a whole run: it is given up
-
 // ---- What was requested lately ------------------------------------------------------------------
 
 static struct wanted *wanted_find(struct poller *p, const char *key)
@@ -77,9 +75,9 @@ static int whole_status(const struct wish *w, const struct fetch_response *r)
 {
     const struct polled *n = poller_find(w->poller, w->node);
     if (!r)
-        return n && n->pushes ? NOT_PUSHED : 0;
+        return n && n->pushes ? INGEST_NOT_PUSHED : 0;
     if (r->error == FETCH_BODY_TOO_LARGE)
-        return 413;
+        return INGEST_TOO_LARGE;
     // Another collector may not have it yet.
     return r->error != FETCH_OK || (r->status == 404 && w->behind) ? 0 : r->status;
 }

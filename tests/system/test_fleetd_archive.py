@@ -247,20 +247,25 @@ def test_whole_runs_of_two_months_are_deleted_a_day(collect):  # noqa: F811
 
 
 class Unreadable(http.server.BaseHTTPRequestHandler):
-    """A node with two labelled runs, which it has and cannot export."""
-    history = "6" * 32
+    """A node with labelled runs, which it has and cannot export."""
+    history, numbers = "6" * 32, (1, 2)
+
+    def exported(self, run):
+        """(status, document)."""
+        return 409 if run == 1 else 500, {"detail": "its parameters cannot be read"}
 
     def do_GET(self):  # noqa: N802: the library's name
         runs = [{"seq": i, "id": i, "benchmark": "latency", "variant": "", "method": "prp4-v2", "metrics_version": 1, "state": "succeeded",
                  "imported": False, "forced": False, "measured": f"2026-01-02T03:04:0{i}.000Z", "finished": "2026-01-02T03:04:06.000Z",
                  "duration_s": 1, "label": "kept", "n_ranks": 8, "disturbed": 0, "class": "c" * 64, "config": "d" * 64, "topology": "e" * 64,
-                 "layout": 0, "values": [80], "widths": [1, 1], "node": "ill"} for i in (1, 2)]
+                 "layout": 0, "values": [80], "widths": [1, 1], "node": "ill"} for i in self.numbers]
         after = re.match(r"/v1/feed\?.*after=([0-9]+)", self.path)
         first = after and after[1] == "0"
-        page = {"form": "summary", "node": "ill", "version": "1.0.0", "history_id": self.history, "next": 2, "last": 2, "more": False,
-                "after": 0 if first else 2, "runs": runs if first else [], "layouts": [[["latency.n0.n0.median_ns", "ns"]]] if first else []}
-        status = 200 if after else 409 if "/v1/runs/1/" in self.path else 500 if "/export" in self.path else 404
-        body = json.dumps(page if after else {"detail": "its parameters cannot be read"}).encode()
+        page = {"form": "summary", "node": "ill", "version": "1.0.0", "history_id": self.history, "next": len(runs), "last": len(runs), "more": False,
+                "after": 0 if first else len(runs), "runs": runs if first else [], "layouts": [[["latency.n0.n0.median_ns", "ns"]]] if first else []}
+        run = re.match("/v1/runs/([0-9]+)/export", self.path)
+        status, document = (200, page) if after else self.exported(int(run[1])) if run else (404, {})
+        body = json.dumps(document).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -271,15 +276,26 @@ class Unreadable(http.server.BaseHTTPRequestHandler):
         """Nothing is printed."""
 
 
-def test_a_run_that_its_node_cannot_send_is_given_up(collect, store):  # noqa: F811
-    """It has been requested for hours, as the table has it."""
-    options, rows = store
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Unreadable)
+@contextlib.contextmanager
+def served(handler):
+    """A node that is no virtual one; its port."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_run_that_its_node_cannot_send_is_given_up(collect, store):  # noqa: F811
+    """It has been requested for hours, as the table has it."""
+    options, rows = store
+    with served(Unreadable) as port:
         c = collect(NODES, f"--runs={RUNS}", "--run-ms=0", collector=options)
-        c.name([*c.fleet.names, f"ill url=http://127.0.0.1:{server.server_port}"])
+        c.name([*c.fleet.names, f"ill url=http://127.0.0.1:{port}"])
         c.start()
         c.wait_up(NODES + 1)
         of = "FROM archive AS a JOIN node ON node.id = a.node WHERE node.name = 'ill'"
@@ -297,10 +313,31 @@ def test_a_run_that_its_node_cannot_send_is_given_up(collect, store):  # noqa: F
             assert code == 404 and f"status {status}" in problem["detail"], problem
         assert c.log.read_text().count("event=archive.given_up name=ill ") == 1, "once for each node"
         assert int(rows(c, "SELECT count(*) FROM archive WHERE state = 1")[0][0]) == NODES, "those of others come"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+
+
+class Large(Unreadable):
+    """Its exports are larger than what the collector keeps for the process that stores, and the last one than a run may be."""
+    history, numbers = "7" * 32, (1, 2, 3, 4)
+
+    def exported(self, run):
+        return 200, {"format": "numaprobe-run", "run": {"seq": run}, "log": "x" * (33 if run == 4 else 20) * (1 << 20)}
+
+
+def test_large_runs_stop_nothing(collect, store):  # noqa: F811
+    options, rows = store
+    with served(Large) as port:
+        c = collect(NODES, f"--runs={RUNS}", "--run-ms=0", collector=options)
+        c.name([*c.fleet.names, f"ill url=http://127.0.0.1:{port}"])
+        c.start()
+        c.wait_up(NODES + 1)
+        of = "FROM archive AS a JOIN node ON node.id = a.node WHERE node.name = 'ill'"
+        # Where another is on the way, one of them may be late: it is requested a minute later.
+        until(lambda: (n := dict(rows(c, f"SELECT a.state, count(*) {of} GROUP BY a.state"))).get("2") == "1" and n.get("1"))
+        assert len(archived(c, "ill", int(rows(c, f"SELECT min(a.seq) {of} AND a.state = 1")[0][0]))) > 20 << 20
+        code, problem = c.problem("/v1/fleet/archive/ill/4")
+        assert code == 404 and "it is larger than 33554432 bytes" in problem["detail"], problem
+        run = measure(c, 0, label="later")
+        until(lambda: not is_gone(c, c.fleet.names[0], run))
 
 
 class Renamed(http.server.BaseHTTPRequestHandler):
