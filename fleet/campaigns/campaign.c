@@ -108,17 +108,6 @@ static int campaign_read(struct campaign *c, struct err *err)
     return 0;
 }
 
-void campaign_steady_from(struct campaign *c, int64_t wall_ms)
-{
-    c->steady.wall_ms = wall_ms;
-    c->steady.mono_ms = clock_mono_ms();
-}
-
-int64_t campaign_steady_ms(const struct campaign *c)
-{
-    return c->steady.wall_ms + clock_mono_ms() - c->steady.mono_ms;
-}
-
 struct campaign *campaign_new(struct campaigns *all, const void *text, size_t n, struct err *err)
 {
     struct campaign *c = calloc(1, sizeof *c);
@@ -127,7 +116,6 @@ struct campaign *campaign_new(struct campaigns *all, const void *text, size_t n,
         return NULL;
     }
     *c = (struct campaign){.all = all, .due_ms = INT64_MAX};
-    campaign_steady_from(c, clock_wall_ms());
     buf_add(&c->text, text, n);
     if (campaign_read(c, err) == 0)
         return c;

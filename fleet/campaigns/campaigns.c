@@ -303,28 +303,12 @@ static const char *why_text(const struct campaign *c, enum probe_why why, char *
     return out;
 }
 
-// When the round began, in steady time. The clock was ahead then if that is to come yet: it began
-// as long ago as it did, and now where that is not known.
-static int64_t round_began(struct campaign *c)
+// When the round began. The clock was ahead then if that is to come yet: it counts as now.
+static int64_t round_began(struct campaign *c, int64_t now)
 {
-    int64_t now = clock_wall_ms(), steady = campaign_steady_ms(c);
-    if (c->head.round_ms <= now)
-        return c->head.round_ms;
-    if (steady > now) {
-        c->head.round_ms -= steady - now;
-        campaign_steady_from(c, now);
-    }
     if (c->head.round_ms > now)
         c->head.round_ms = now;
     return c->head.round_ms;
-}
-
-// A time of the steady clock by the wall clock, as people read it. They differ by a jump, in whole
-// seconds: what a campaign says is stored when it has changed.
-static int64_t wall_of(const struct campaign *c, int64_t steady_ms)
-{
-    int64_t jump_ms = clock_wall_ms() - campaign_steady_ms(c);
-    return steady_ms + (jump_ms + (jump_ms < 0 ? -500 : 500)) / 1000 * 1000;
 }
 
 static int nodes_of_others(const struct campaign *c)
@@ -368,12 +352,11 @@ static bool more_nodes_come(const struct campaign *c)
 // The next round begins, or the campaign waits for that, or it has ended.
 static void round_over(struct campaign *c, const char *why)
 {
-    int64_t at = round_began(c) + c->request.each_ms, now = campaign_steady_ms(c);
+    int64_t now = clock_wall_ms(), at = round_began(c, now) + c->request.each_ms;
     if (!c->request.each_ms) {
         campaign_end(c, FLEET_CAMPAIGN_DONE, why);
     } else if (at > now) {
-        campaign_says(c, FLEET_CAMPAIGN_WAITING, wall_of(c, at),
-                      *why ? why : "the next round has not begun");
+        campaign_says(c, FLEET_CAMPAIGN_WAITING, at, *why ? why : "the next round has not begun");
         c->due_ms = clock_mono_ms() + (at - now < LOOK_MOST_MS ? at - now : LOOK_MOST_MS);
     } else if (more_nodes_come(c)) {
         c->due_ms = clock_mono_ms() + NAMED_SOON_MS;
@@ -381,8 +364,7 @@ static void round_over(struct campaign *c, const char *why)
         campaign_forget_round(c);
         renew_nodes(c);
         c->head.round++;
-        c->head.round_ms = clock_wall_ms();
-        campaign_steady_from(c, c->head.round_ms);
+        c->head.round_ms = now;
         c->head.round_s = 0;
         c->head.running = c->head.done = c->head.failed = c->head.skipped = 0;
         campaign_says(c, FLEET_CAMPAIGN_RUNNING, 0, "");
@@ -443,7 +425,7 @@ static void submit_nodes(struct campaign *c)
 // Slurm starts the runs. They are seen when the node was collected from.
 static void await_slurm(struct campaign *c)
 {
-    int64_t until_ms = round_began(c) + c->request.rules.retry_ms, now = campaign_steady_ms(c);
+    int64_t now = clock_wall_ms(), until_ms = round_began(c, now) + c->request.rules.retry_ms;
     int64_t look_ms = c->all->c->every_s * 1000;
     char why[CAMPAIGN_WHY];
     if (now >= until_ms)
@@ -463,8 +445,7 @@ static void await_slurm(struct campaign *c)
     if (!pending)
         snprintf(why, sizeof why, "Slurm runs it on %d node%s%s%s", running, str_plural(running),
                  *c->submission.job ? ": job " : "", c->submission.job);
-    campaign_says(c, pending ? FLEET_CAMPAIGN_WAITING : FLEET_CAMPAIGN_RUNNING,
-                  wall_of(c, until_ms), why);
+    campaign_says(c, pending ? FLEET_CAMPAIGN_WAITING : FLEET_CAMPAIGN_RUNNING, until_ms, why);
     c->due_ms = clock_mono_ms() + (look_ms < LOOK_MOST_MS ? look_ms : LOOK_MOST_MS);
     if (!c->marking && is_stored(c) && slurm_news(c)) {
         campaign_forget_round(c); // and is planned again with what is known then
@@ -491,11 +472,9 @@ static void campaign_advance(struct campaign *c)
     }
     if (await_nodes(c))
         return;
+    struct probe_clock now = clock_of_week(clock_wall_ms());
     struct probe_next next;
     char why[CAMPAIGN_WHY];
-    int64_t wall_ms = clock_wall_ms();
-    struct probe_clock now = clock_of_week(wall_ms);
-    now.ms = campaign_steady_ms(c);
     while ((next = probe_plan_next(&c->plan, &now)).action == PROBE_START)
         node_start(c, next.node);
     why_text(c, next.why, why, sizeof why);
@@ -504,12 +483,12 @@ static void campaign_advance(struct campaign *c)
     else if (next.action == PROBE_ROUND_OVER)
         round_over(c, why);
     else if (next.action == PROBE_AWAIT_TIME) {
-        int64_t until_ms = wall_of(c, next.until_ms);
         if (next.why == PROBE_BECAUSE_CLOSED)
-            until_ms = local_to_utc(wall_ms, until_ms);
-        int64_t wait_ms = until_ms - wall_ms;
+            next.until_ms = local_to_utc(now.ms, next.until_ms);
+        int64_t wait_ms = next.until_ms - now.ms;
         bool idle = !c->plan.count[PROBE_RUNNING];
-        campaign_says(c, idle ? FLEET_CAMPAIGN_WAITING : FLEET_CAMPAIGN_RUNNING, until_ms, why);
+        campaign_says(c, idle ? FLEET_CAMPAIGN_WAITING : FLEET_CAMPAIGN_RUNNING, next.until_ms,
+                      why);
         c->due_ms = clock_mono_ms() + (wait_ms < LOOK_MOST_MS ? wait_ms : LOOK_MOST_MS);
     } else
         campaign_says(c, FLEET_CAMPAIGN_RUNNING, 0, "");

@@ -59,13 +59,8 @@ struct campaign {
     bool kept;      // it is in the store
     bool dropped;   // only its requests keep it
     bool over;      // it has ended: nothing more is begun
-    // What `each` and retry_for count in, UTC: wall_ms when the monotonic clock was at mono_ms. So
-    // neither ends by a wall clock that jumps.
-    struct {
-        int64_t wall_ms, mono_ms;
-    } steady;
-    int64_t news; // through Slurm: runs that were stored when facts were read last
-    bool marking; // through Slurm: that its nodes are submitted is being stored
+    int64_t news;   // through Slurm: runs that were stored when facts were read last
+    bool marking;   // through Slurm: that its nodes are submitted is being stored
     struct {
         struct child_output child;
         char job[24];               // of this round; "": not known
@@ -116,9 +111,6 @@ struct campaign *campaign_active(const struct campaigns *all, int64_t id, struct
 // Something happened to this campaign: it is looked at in a moment.
 void campaign_touch(struct campaign *c);
 void campaigns_look_in(struct campaigns *all); // sets the timer to the earliest due_ms
-
-void campaign_steady_from(struct campaign *c, int64_t wall_ms);
-int64_t campaign_steady_ms(const struct campaign *c); // by struct campaign's `steady`
 
 // ---- probes.c
 

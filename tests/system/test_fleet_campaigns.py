@@ -342,28 +342,6 @@ def test_a_window_is_in_local_time_on_both_sides_of_its_changes(collect, tmp_pat
     assert status == 200 and document["plan"]["begins"].startswith(begins), document
 
 
-@needs_faketime
-@pytest.mark.parametrize("jump", ["+2h", "-2h"])
-def test_a_clock_that_jumps_ends_no_round_and_no_retry(collect, tmp_path, monkeypatch, jump):
-    clock = tmp_path / "clock"
-    clock.mkdir()
-    c = collect(2, "--run-ms=3000", "--faults=node2 busy=1 0-6", collector=("--every=2",))
-    with monkeypatch.context() as patch:
-        for name, value in faked_clock(clock).items():
-            patch.setenv(name, value)
-        c.start()
-    c.wait_up(2)
-    number = begin(c, each="10m", retry_for="1h")
-    until(lambda: (d := show(c, number)) and states(d) == {"running": 1, "pending": 1} and [n["why"] for n in d["node_states"] if n["why"]])
-    set_clock(clock, jump)
-    last = until(lambda: (d := show(c, number)) and not states(d)["pending"] and not states(d)["running"] and d)
-    assert states(last) == {"done": 2}, last
-    waiting = until(lambda: (d := show(c, number)["campaign"])["state"] == "waiting" and d["until"] and d)
-    assert waiting["round"] == 1, waiting
-    left = datetime.datetime.fromisoformat(waiting["until"][:-1]) - datetime.datetime.fromisoformat(c.status()["now"][:-1])
-    assert datetime.timedelta(minutes=5) < left < datetime.timedelta(minutes=10), waiting
-
-
 def test_a_round_of_a_clock_that_was_ahead_delays_no_other(collect):
     c = collect(2, "--run-ms=50").start()
     c.wait_up(2)
