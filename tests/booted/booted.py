@@ -58,7 +58,7 @@ mkdir "$work/layer/upper" "$work/layer/work"
 cp -a "$work/stage/." "$work/layer/upper"
 mount -t overlay -o "lowerdir=$2,upperdir=$work/layer/upper,workdir=$work/layer/work" root "$work/root"
 cd "$work/root"
-rm -f .dockerenv
+rm -rf .dockerenv var/lib/numaprobe var/lib/numaprobe-fleet  # of a daemon that this machine has or had
 mkdir -p oldroot mnt
 mount --bind . .
 cd .

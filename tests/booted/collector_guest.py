@@ -72,6 +72,7 @@ def test_sysusers_makes_the_account():
     sh("systemd-sysusers")
     assert pwd.getpwnam(ACCOUNT).pw_dir == "/var/lib/numaprobe-fleet"
     assert pwd.getpwnam(ACCOUNT).pw_uid != pwd.getpwnam("numaprobe").pw_uid
+    guest.started_by_hand("/var/lib/numaprobe-fleet")
     sh("systemd-tmpfiles", "--create", "numaprobe.conf", "numaprobe-fleet.conf")
     assert os.stat("/run/numaprobe-fleet").st_uid == pwd.getpwnam(ACCOUNT).pw_uid
 

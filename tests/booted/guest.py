@@ -112,11 +112,18 @@ def get(path):
     return json.loads(sh("curl", "-fsS", "--unix-socket", SOCKET_PATH, "http://localhost" + path).stdout)
 
 
+def started_by_hand(directory):
+    """What a daemon leaves there that root started before the unit was installed."""
+    os.makedirs(directory, 0o750)
+    os.close(os.open(f"{directory}/lock", os.O_CREAT | os.O_WRONLY, 0o640))
+
+
 # --- the checks, in order
 
 def test_sysusers_makes_the_account():
     sh("systemd-sysusers")
     assert pwd.getpwnam("numaprobe").pw_dir == "/var/lib/numaprobe"
+    started_by_hand("/var/lib/numaprobe")
     sh("systemd-tmpfiles", "--create", "numaprobe.conf")
     assert os.stat("/run/numaprobe").st_uid == pwd.getpwnam("numaprobe").pw_uid
     lock = os.lstat("/run/lock/numaprobe.lock")
