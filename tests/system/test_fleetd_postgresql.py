@@ -116,7 +116,9 @@ def test_a_server_that_hangs_is_stated(collect, make_postgresql):  # noqa: F811
     server = make_postgresql()
     c = collect(NODES, "--run-ms=0", collector=[f"--store={server.uri}"]).start()
     wait_state(c, "ready")
-    wait_runs(server, NODES * 12)
+    wait_runs(server, NODES * 12)  # then it deletes what is too old, and may take minutes for it
+    measure(c.fleet, NODES)
+    wait_runs(server, NODES * 13)  # now it has done so
     [(writer,)] = server.rows("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted")
     os.kill(int(writer), signal.SIGSTOP)
     try:
@@ -128,7 +130,7 @@ def test_a_server_that_hangs_is_stated(collect, make_postgresql):  # noqa: F811
             assert problem["member"] == "store" and problem["detail"] == said["store_problem"], problem
     finally:
         os.kill(int(writer), signal.SIGCONT)
-    wait_runs(server, NODES * 13)
+    wait_runs(server, NODES * 14)
     until(lambda: not c.status()["store_problem"])
     log = c.log.read_text()
     assert log.count("event=store.stalled is=ready text=") == 1 and log.count("event=store.responds is=ready") == 1, log
