@@ -90,17 +90,23 @@ static void on_pending(void *ctx, const char *name, const char *in_use, const ch
 }
 
 // What the files of TLS hold is no setting, but a reload is for it where certificates are renewed.
-// Where others are to be used from the next start on, those in use may be gone.
+// Where others are to be used from the next start on, those in use may be gone: the log says so.
 static int reload_tls(struct daemon *d, struct err *err)
 {
     const struct http_config http = http_settings_config(&d->config.http);
-    return api_renew_tls(d->api, &http, err) < 0 && !d->tls_moved ? -1 : 0;
+    if (api_renew_tls(d->api, &http, err) == 0)
+        return 0;
+    if (d->tls_moved)
+        log_event(LOG_LVL_WARN, "tls.certificate", "problem=\"%s\" text=\"not renewed\"",
+                  log_quote(err->text).text);
+    return d->tls_moved ? 0 : -1;
 }
 
 static void on_reload(void *ctx, uint32_t signo)
 {
     struct daemon *d = ctx;
     const struct config before = d->config;
+    const int pending = d->pending;
     struct err err;
     (void)signo;
     service_reloading(d->service);
@@ -109,7 +115,7 @@ static void on_reload(void *ctx, uint32_t signo)
     if (config_reload(&d->config, d->argc, d->argv, on_pending, d, &err) < 0 ||
         reload_tls(d, &err) < 0) {
         d->config = before;
-        d->pending = 0;
+        d->pending = pending;
         log_error("reload", &err);
         service_status(d->service, "The new configuration is refused, the old one kept: %s",
                        err.text);

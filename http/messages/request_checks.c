@@ -10,9 +10,9 @@
 #include "base/str.h"
 
 // Headers that must not come twice.
-static const char *const single[] = {"Content-Length", "Transfer-Encoding", "Host",
-                                     "Origin",         "Content-Type",      "Authorization",
-                                     "Idempotency-Key"};
+static const char *const single[] = {"Content-Length",  "Transfer-Encoding", "Host",
+                                     "Origin",          "Content-Type",      "Authorization",
+                                     "Idempotency-Key", "Content-Encoding"};
 
 static const char *const known_methods[] = {"GET",    "HEAD",    "POST", "PUT",
                                             "DELETE", "OPTIONS", "PATCH"};

@@ -57,6 +57,14 @@ static const char *varies_by(const struct reply *r)
     return r->store ? "Accept" : NULL;
 }
 
+// Of a connection of TLS that began before its files were renewed: clients whose authority was
+// removed are not known for longer.
+static bool closes(const struct reply *r, const struct exchange *x)
+{
+    const struct tls *began_with = x->connection ? x->connection->tls : NULL;
+    return r->close || x->last || arrivals_wait(x) || (began_with && began_with != x->server->tls);
+}
+
 // False: no memory for one of them. A page without its policy, or a refusal without its time, is
 // another answer.
 static bool add_headers(struct MHD_Response *m, const struct exchange *x, const char *etag)
@@ -81,7 +89,7 @@ static bool add_headers(struct MHD_Response *m, const struct exchange *x, const 
         {"Location", r->location},
         {"Link", link},
         {"Preference-Applied", r->applied},
-        {"Connection", r->close || x->last || arrivals_wait(x) ? "close" : NULL},
+        {"Connection", closes(r, x) ? "close" : NULL},
         {"Retry-After", retry_after},
         {"Referrer-Policy", policy ? "no-referrer" : NULL},
         {"Content-Security-Policy",

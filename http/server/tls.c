@@ -32,7 +32,9 @@ struct tls {
     int users; // the server, and connections
     gnutls_certificate_credentials_t credentials;
     bool wants_clients;
-    unsigned char digest[DIGEST]; // of the files
+    struct tls_digest {
+        unsigned char pair[DIGEST], client_ca[DIGEST];
+    } digest; // of the files
 };
 
 static int read_pem(struct buf *out, const char *path, const char *member, mode_t forbidden,
@@ -105,7 +107,7 @@ static int pair_check(gnutls_certificate_credentials_t credentials)
         rc = gnutls_x509_crt_get_key_id(chain[0], GNUTLS_KEYID_USE_SHA256, of_certificate, &m);
     if (rc == 0 && (n != m || memcmp(of_key, of_certificate, n) != 0))
         rc = GNUTLS_E_CERTIFICATE_KEY_MISMATCH;
-    for (unsigned i = 0; i < length; i++)
+    for (unsigned i = 0; chain && i < length; i++)
         gnutls_x509_crt_deinit(chain[i]);
     gnutls_free(chain);
     gnutls_x509_privkey_deinit(key);
@@ -185,20 +187,26 @@ static int chain_valid_now(gnutls_certificate_credentials_t credentials, const c
                    member, time);
 }
 
-static int files_digest(const struct tls_files *t, unsigned char digest[static DIGEST])
+static int digest_of(const struct buf *const *files, size_t n, unsigned char digest[static DIGEST])
 {
-    const struct buf *const all[] = {&t->certificate, &t->key, &t->client_ca};
     gnutls_hash_hd_t hash;
     int rc = gnutls_hash_init(&hash, GNUTLS_DIG_SHA256);
     if (rc < 0)
         return rc;
-    for (size_t i = 0; rc == 0 && i < COUNT_OF(all); i++) {
-        rc = gnutls_hash(hash, &all[i]->len, sizeof all[i]->len);
-        if (rc == 0 && all[i]->len)
-            rc = gnutls_hash(hash, all[i]->data, all[i]->len);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        rc = gnutls_hash(hash, &files[i]->len, sizeof files[i]->len);
+        if (rc == 0 && files[i]->len)
+            rc = gnutls_hash(hash, files[i]->data, files[i]->len);
     }
     gnutls_hash_deinit(hash, digest);
     return rc;
+}
+
+static int files_digest(const struct tls_files *t, struct tls_digest *d)
+{
+    const struct buf *const pair[] = {&t->certificate, &t->key}, *const ca[] = {&t->client_ca};
+    int rc = digest_of(pair, COUNT_OF(pair), d->pair);
+    return rc < 0 ? rc : digest_of(ca, COUNT_OF(ca), d->client_ca);
 }
 
 // What a server has.
@@ -213,7 +221,7 @@ static int server_files(struct tls_files *t, const struct http_config *c, struct
 static struct tls *tls_new(const struct tls_files *files, struct err *err)
 {
     struct tls *t = calloc(1, sizeof *t);
-    if (!t || files_digest(files, t->digest) < 0)
+    if (!t || files_digest(files, &t->digest) < 0)
         err_set(err, ERR_NO_MEMORY, "", "no memory for certificates");
     else if (files_fit(files, &server_names, &t->credentials, err) == 0) {
         t->users = 1;
@@ -240,13 +248,16 @@ int tls_open(struct tls **out, const struct http_config *c, struct err *err)
 int tls_renew(struct tls **t, const struct http_config *c, struct err *err)
 {
     struct tls_files files = {0};
-    unsigned char digest[DIGEST];
+    struct tls_digest digest;
     struct tls *next = NULL;
     int rc = *t ? server_files(&files, c, err) : 0;
-    const bool same = !*t || (rc == 0 && files_digest(&files, digest) == 0 &&
-                              memcmp(digest, (*t)->digest, sizeof digest) == 0);
-    if (rc == 0 && !same)
-        rc = (next = tls_new(&files, err)) ? tls_valid_now(next, err) : -1;
+    const bool known = *t && rc == 0 && files_digest(&files, &digest) == 0,
+               same = !*t || (known && memcmp(&digest, &(*t)->digest, sizeof digest) == 0),
+               same_pair = known && memcmp(digest.pair, (*t)->digest.pair, DIGEST) == 0;
+    if (rc == 0 && !same && !(next = tls_new(&files, err)))
+        rc = -1;
+    if (next && !same_pair) // one that is in use already refuses no other client CA
+        rc = tls_valid_now(next, err);
     files_free(&files);
     if (rc < 0 || same) {
         tls_release(next);

@@ -350,7 +350,7 @@ def renewable(make_daemon, pki, tmp_path):
 
 
 def test_renewed_files_are_used_after_a_reload(renewable, pki, tmp_path):
-    """By connections that begin after it. Those that are open continue, and a run too."""
+    """By connections that begin after it. Those that are open end with their next response, and a run continues."""
     bench = Bench(tmp_path)
     bench.behave("held")
     daemon = renewable(env=bench.env)
@@ -372,14 +372,14 @@ def test_renewed_files_are_used_after_a_reload(renewable, pki, tmp_path):
     put(pki / "other.pem", tmp_path / "clients.pem")
     assert reload(daemon) == in_use(tmp_path / "renewed.pem"), "another client CA"
     assert ask(daemon, client)[0] == 401 and ask(daemon, context(pki, "stranger"))[0] == 200
-    assert kept.status() == 200, "an open connection is known as it was"
+    assert kept.status() == 200, "an open connection is known as it was, and ends with this response"
+    assert kept.status() == 401, "it is another one"
     (tmp_path / "fake_bench.go").write_text("")
     assert b'"state":"succeeded"' in events.read(), "the stream has gone on to its end"
-    assert kept.status() == 200
 
 
 def test_many_renewals_with_connections_that_stay(renewable, pki, tmp_path):
-    """Each connection has what it began with."""
+    """Each connection has what it began with, until its next response."""
     daemon = renewable()
     client, kept = context(pki, "client"), []
     for i in range(10):
@@ -453,6 +453,9 @@ def test_a_reload_says_that_the_certificate_in_use_has_expired(renewable, pki, t
     daemon = renewable()
     expired = 'tls.certificate problem="tls_certificate: expired at 2021-01-01T00:00:00Z; renew it"'
     assert reload(daemon) == [expired, READ_AGAIN]
+    put(pki / "other.pem", tmp_path / "clients.pem")
+    assert reload(daemon) == [expired, *in_use(pki / "expired.pem")], "another client CA is used all the same"
+    put(pki / "ca.pem", tmp_path / "clients.pem")
     renew(pki, tmp_path)
     assert reload(daemon) == in_use(pki / "daemon.pem")
     assert shown(daemon.tls, context(pki, "client")) == "daemon"
@@ -473,6 +476,10 @@ def test_other_files_of_tls_need_a_restart(make_daemon, pki, tmp_path):
         if "tls_certificate" in names:
             (tmp_path / "daemon.pem").unlink()
         *pending, last = reload(daemon)
+        gone = [line for line in pending if line.startswith("tls.certificate")]
+        assert ("tls_certificate" in names) == bool(gone), "what is wrong with those in use is said"
+        assert all(re.match(r'tls.certificate problem="tls_certificate: .*No such file.*" text="not renewed"$', line) for line in gone), gone
+        pending = [line for line in pending if line not in gone]
         said = tuple(re.match(r'reload setting=(\S+) .* text="needs a restart"$', line)[1] for line in pending)
         assert last == READ_AGAIN and said == names, pending
         assert shown(daemon.tls, context(pki)) == "daemon" and ask(daemon, context(pki))[0] == 200
