@@ -18,7 +18,7 @@ int server_check(const struct http_config *c, bool insecure_plaintext, struct er
 // What it only logs: certificates that are not valid now. -1 and why.
 int server_doubt(const struct http_config *c, struct err *why);
 // At a reload: reads the files of TLS again. New connections use them, and those that are open
-// continue with what they had. The log has until when a new certificate is valid. -1: one of them
+// end with their next response. The log has until when a new certificate is valid. -1: one of them
 // is wrong, or not valid now, and those in use stay. `c` must have a certificate, and a client CA,
 // if the start had one.
 int server_renew_tls(struct server *s, const struct http_config *c, struct err *err);
