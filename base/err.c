@@ -21,6 +21,7 @@ static const struct err_info infos[ERR_CODES] = {
     [ERR_BAD_REQUEST] = {"bad-request", "The request cannot be understood", 400, 2},
     [ERR_INVALID] = {"invalid", "A value cannot be used", 422, 2},
     [ERR_NOT_FOUND] = {"not-found", "Not found", 404, 5},
+    [ERR_GONE] = {"gone", "Not available any more", 410, 5},
     [ERR_METHOD] = {"method-not-allowed", "Method not allowed", 405, 2},
     [ERR_NOT_ACCEPTABLE] = {"not-acceptable", "No acceptable representation", 406, 2},
     [ERR_CONFLICT] = {"conflict", "Not possible in this state", 409, 1},

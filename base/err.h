@@ -17,6 +17,7 @@ enum err_code {
     ERR_BAD_REQUEST,    // not JSON, bad framing, bad query
     ERR_INVALID,        // understood, but a member has a value that cannot be
     ERR_NOT_FOUND,      // no such run, route, node
+    ERR_GONE,           // it was known once, and does not come any more
     ERR_METHOD,         // route exists, method does not
     ERR_NOT_ACCEPTABLE, // no representation that the client accepts
     ERR_CONFLICT,       // the state of the thing does not allow it

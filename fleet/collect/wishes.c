@@ -78,7 +78,7 @@ static int whole_status(const struct wish *w, const struct fetch_response *r)
         return n && n->pushes ? INGEST_NOT_PUSHED : 0;
     if (r->error == FETCH_BODY_TOO_LARGE)
         return INGEST_TOO_LARGE;
-    // Another collector may not have it yet.
+    // Another collector may not have it yet. Of one that it has given up it says 410.
     return r->error != FETCH_OK || (r->status == 404 && w->behind) ? 0 : r->status;
 }
 

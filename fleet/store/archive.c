@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A row is wanted, here, or not to be had. `due_ms` is when a wanted run is requested next, and
-// when another one was stored or given up.
+// when another one was stored or given up. `tries` counts the requests that failed, for whatever
+// reason, and `bytes` of a wanted run those that its node refused.
 #include "fleet/store/archive.h"
 
 #include <stdio.h>
@@ -320,7 +321,7 @@ int fleet_whole_fill(struct fleet_whole *w, const char *body, size_t n, struct e
                : compress_bytes(body, n, &w->frame, err);
 }
 
-static int put_frame(struct fleet_store *s, const struct fleet_whole *w, int number, int feed,
+static int put_frame(struct fleet_store *s, struct fleet_whole *w, int number, int feed,
                      int64_t now_ms, struct err *err)
 {
     const struct fleet_cell in[] = {CELL_B(w->frame.data, w->frame.len),
@@ -335,46 +336,55 @@ static int put_frame(struct fleet_store *s, const struct fleet_whole *w, int num
                       in, COUNT_OF(in), err);
 }
 
-// It is given up at once, or because it was refused before for the same reason, over many tries.
-// One that the node did not respond to keeps the reason of its last response.
-static int put_missed(struct fleet_store *s, const struct fleet_whole *w, int number, int feed,
+struct missed {
+    const struct fleet_whole *w;
+    bool wanted, same; // same: it was refused for the same reason the last time
+    int64_t tries, refusals;
+};
+
+static int missed_row(void *ctx, const struct fleet_cell *row, struct err *err)
+{
+    struct missed *m = ctx;
+    (void)err;
+    m->wanted = true;
+    m->tries = row[0].i;
+    m->refusals = row[1].i;
+    m->same = strcmp(row[2].t, m->w->why) == 0;
+    return 0;
+}
+
+// It is given up at once, or because it was refused for the same reason before, after many
+// refusals. One that the node did not respond to keeps the reason of its last response.
+static int put_missed(struct fleet_store *s, struct fleet_whole *w, int number, int feed,
                       int64_t now_ms, struct err *err)
 {
-    const struct fleet_cell in[] = {CELL_I(now_ms),
-                                    CELL_I(w->never ? 0 : RETRY_MS),
-                                    CELL_I(RETRY_DOUBLED_MAX),
-                                    CELL_I(w->never),
-                                    CELL_I(w->refused),
-                                    CELL_I(FLEET_REFUSED_TRIES),
+    const struct fleet_cell key[] = {CELL_I(number), CELL_I(feed), CELL_I(w->seq)};
+    struct missed m = {.w = w};
+    if (s->engine->query(s->db,
+                         "SELECT tries, bytes, why FROM archive "
+                         "WHERE node = $1 AND feed = $2 AND seq = $3 AND state = 0",
+                         key, COUNT_OF(key), missed_row, &m, err) < 0)
+        return -1;
+    if (!m.wanted)
+        return 0;
+    bool ends = w->never || (w->refused && m.same && m.refusals >= FLEET_REFUSED_TRIES);
+    int doubled = (int)(m.tries < RETRY_DOUBLED_MAX ? m.tries : RETRY_DOUBLED_MAX);
+    const struct fleet_cell in[] = {CELL_I(ends ? ARCHIVE_NEVER : ARCHIVE_WANTED),
+                                    CELL_I(now_ms + (ends ? 0 : (int64_t)RETRY_MS << doubled)),
+                                    CELL_I(m.tries + 1),
+                                    CELL_I(ends ? 0 : m.refusals + w->refused),
+                                    CELL_I(w->never || w->refused),
                                     CELL_T(w->why),
                                     CELL_I(number),
                                     CELL_I(feed),
                                     CELL_I(w->seq)};
-    return fleet_exec(s,
-                      "UPDATE archive SET due_ms = CAST($1 AS bigint) + "
-                      "(CAST($2 AS bigint) << CASE WHEN tries < CAST($3 AS integer) THEN tries "
-                      "ELSE CAST($3 AS integer) END), tries = tries + 1, "
-                      "state = CASE WHEN CAST($4 AS integer) = 1 OR (CAST($5 AS integer) = 1 AND "
-                      "tries >= CAST($6 AS integer) AND why = $7) THEN 2 ELSE 0 END, "
-                      "why = CASE WHEN CAST($4 AS integer) + CAST($5 AS integer) = 0 THEN why "
-                      "ELSE $7 END WHERE node = $8 AND feed = $9 AND seq = $10 AND state = 0",
-                      in, COUNT_OF(in), err);
-}
-
-static int put_whole(struct fleet_store *s, struct fleet_whole *w, int number, int feed,
-                     int64_t now_ms, struct err *err)
-{
-    static const char sql[] =
-        "SELECT state FROM archive WHERE node = $1 AND feed = $2 AND seq = $3";
-    const struct fleet_cell in[] = {CELL_I(number), CELL_I(feed), CELL_I(w->seq)};
-    int64_t was = ARCHIVE_NEVER, is = ARCHIVE_NEVER;
-    if (w->frame.len)
-        return put_frame(s, w, number, feed, now_ms, err);
-    if (s->engine->query(s->db, sql, in, COUNT_OF(in), fleet_number, &was, err) < 0 ||
-        put_missed(s, w, number, feed, now_ms, err) < 0 ||
-        s->engine->query(s->db, sql, in, COUNT_OF(in), fleet_number, &is, err) < 0)
+    if (fleet_exec(s,
+                   "UPDATE archive SET state = $1, due_ms = $2, tries = $3, bytes = $4, "
+                   "why = CASE WHEN CAST($5 AS integer) = 1 THEN $6 ELSE why END "
+                   "WHERE node = $7 AND feed = $8 AND seq = $9 AND state = 0",
+                   in, COUNT_OF(in), err) < 0)
         return -1;
-    w->given_up = was == ARCHIVE_WANTED && is == ARCHIVE_NEVER;
+    w->given_up = ends;
     return 0;
 }
 
@@ -385,7 +395,8 @@ static int archive_put(struct fleet_store *s, struct fleet_whole *list, int n, i
         int node = interned_find(&s->book.nodes, list[i].node) + 1;
         int number = list[i].under ? interned_find(&s->book.nodes, list[i].under) + 1 : node;
         int feed = node && number ? s->book.node[node - 1].feed : 0;
-        if (feed && put_whole(s, &list[i], number, feed, now_ms, err) < 0)
+        if (feed && (list[i].frame.len ? put_frame : put_missed)(s, &list[i], number, feed, now_ms,
+                                                                 err) < 0)
             return -1;
     }
     return 0;
@@ -429,10 +440,10 @@ int fleet_store_archive_get(struct fleet_store *s, const char *node, int64_t seq
         return -1;
     if (a.state == ARCHIVE_HERE)
         return 0;
-    return err_set(err, ERR_NOT_FOUND, "seq", "run %lld of node %.63s is not archived%s%s",
-                   (long long)seq, node,
-                   a.state == ARCHIVE_WANTED ? " yet: it is requested from the node"
-                   : *a.why                  ? ": "
-                                             : "",
-                   a.state == ARCHIVE_WANTED ? "" : a.why);
+    return a.state == ARCHIVE_NEVER
+               ? err_set(err, ERR_GONE, "seq", "run %lld of node %.63s is not archived%s%s",
+                         (long long)seq, node, *a.why ? ": " : "", a.why)
+               : err_set(err, ERR_NOT_FOUND, "seq", "run %lld of node %.63s is not archived%s",
+                         (long long)seq, node,
+                         a.state == ARCHIVE_WANTED ? " yet: it is requested from the node" : "");
 }

@@ -25,8 +25,10 @@ enum {
     // As long a run that was given up keeps its place among them. A node that labels runs and then
     // refuses them has no more than 2,000 of them requested in this time.
     FLEET_GIVEN_UP_DAYS = 30,
-    // Tries before a run is given up that its node has and cannot send. The time between two is
-    // doubled, so the next one comes 8.5 hours after the first at the earliest.
+    // A run that its node has and cannot send is given up when the node has refused it ten times,
+    // the last two for the same reason: after so many there is one more. Tries without a response
+    // do not count. The time between two is doubled with each refusal, so the last one comes 8.5
+    // hours after the first at the earliest.
     FLEET_REFUSED_TRIES = 9,
 };
 
@@ -61,10 +63,10 @@ struct fleet_whole {
     struct buf frame; // compressed; empty: it could not be fetched
     int64_t bytes;    // before
     bool never;       // it cannot be had: not requested again. Otherwise it is, later
-    bool refused;    // the node cannot send it. Not requested again if it was so the last time that
-                     // the node responded too, after FLEET_REFUSED_TRIES tries
-    const char *why; // for people; neither of both: not kept
-    bool given_up;   // of fleet_store_archive_put(): it is not requested again
+    bool refused;     // the node cannot send it. Not requested again if it was refused for the same
+                      // reason the last time, after FLEET_REFUSED_TRIES refusals
+    const char *why;  // for people; neither of both: not kept
+    bool given_up;    // of fleet_store_archive_put(): it is not requested again
 };
 // Compresses an export into w->frame, which the caller frees. ERR_TOO_LARGE.
 int fleet_whole_fill(struct fleet_whole *w, const char *body, size_t n, struct err *err);
@@ -72,7 +74,7 @@ int fleet_whole_fill(struct fleet_whole *w, const char *body, size_t n, struct e
 int fleet_store_archive_put(struct fleet_store *s, struct fleet_whole *list, int n, int64_t now_ms,
                             struct err *err);
 // Appends the export of a node's run; after a reinstallation the newer history counts.
-// ERR_NOT_FOUND names the reason.
+// ERR_GONE names the reason why it was given up. ERR_NOT_FOUND: it is not wanted, or not here yet.
 int fleet_store_archive_get(struct fleet_store *s, const char *node, int64_t seq, struct buf *out,
                             struct err *err);
 // Deletes whole runs that were stored before `before_ms`: in a day those of FLEET_RETAIN_MONTHS

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A collector that follows another collector: what that one has arrives once, whatever is killed, with the nodes' own names
 and histories."""
+import contextlib
 import json
 import re
 import signal
+import sqlite3
 import subprocess
 import time
 import urllib.request
@@ -197,6 +199,20 @@ def test_whole_runs_come_from_the_collector_below(chain):
     for c in (lower, upper):
         c.get("/v1/fleet/archive/node03/5")
     assert lower.get("/v1/fleet/archive/node03/5") == upper.get("/v1/fleet/archive/node03/5")
+
+    def change(c, values):
+        with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db", timeout=PATIENCE)) as db, db:
+            db.execute(f"UPDATE archive SET {values} WHERE seq = 6 AND state < 2 AND node = (SELECT id FROM node WHERE name = 'node03')")
+
+    def given_up():
+        """Another run, which nobody has read here: an answer may be some seconds old. It is requested until it is given up."""
+        change(upper, "state = 0, body = NULL, bytes = 0, tries = 0, due_ms = 0")
+        return upper.status()["archive_given_up"] == 1
+    change(lower, "state = 2, body = NULL, bytes = 0, why = 'a reason'")
+    until(given_up)
+    for c, said in ((lower, "a reason"), (upper, "status 410")):
+        code, problem = c.problem("/v1/fleet/archive/node03/6")
+        assert code == 410 and said in problem["detail"], problem
 
 
 def test_the_feed_is_the_one_of_a_node(collect):  # noqa: F811

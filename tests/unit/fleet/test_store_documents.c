@@ -154,8 +154,19 @@ static bool refused_times(int times, const char *why, bool refused, int64_t now)
     return w.given_up;
 }
 
-// A run that its node has and cannot send is given up after a while, and one of a node that does
-// not respond is not.
+static int64_t last_given_up(void)
+{
+    int64_t due_ms = 0;
+    static const char sql[] = "SELECT max(due_ms) FROM archive WHERE state = 2";
+    CHECK(fleet_begin(s, &err) == 0 &&
+              fleet_end(s, s->engine->query(s->db, sql, NULL, 0, fleet_number, &due_ms, &err),
+                        &err) == 0,
+          "when the last one was given up: %s", err.text);
+    return due_ms;
+}
+
+// A run that its node has and cannot send is given up after ten refusals, and one of a node that
+// does not respond is not.
 static void test_archive_of_a_refused_run(void)
 {
     CLEANUP_BUF struct buf out = BUF_INIT;
@@ -168,10 +179,15 @@ static void test_archive_of_a_refused_run(void)
     CHECK(!refused_times(1, "status 500", true, now), "once is not enough");
     CHECK(!refused_times(1, "status 409", true, now), "nor is another reason");
     CHECK(!refused_times(3, "no response", false, now), "without a response nothing changes");
+    CHECK(!refused_times(FLEET_REFUSED_TRIES - 2, "status 409", true, now),
+          "what it did not respond to counts for nothing");
     CHECK_STR(archived("w11", 1, &out),
               "run 1 of node w11 is not archived yet: it is requested from the node", "wanted");
-    CHECK(refused_times(1, "status 409", true, now), "the same again");
+    CHECK_INT(err.code, ERR_NOT_FOUND, "it may come");
+    CHECK(refused_times(1, "status 409", true, now + 1), "the same for the tenth time");
+    CHECK(last_given_up() == now + 1, "it is known when that was");
     CHECK_STR(archived("w11", 1, &out), "run 1 of node w11 is not archived: status 409", "is said");
+    CHECK_INT(err.code, ERR_GONE, "another collector need not ask again");
     CHECK(!refused_times(1, "status 409", true, now), "once");
     fleet_store_archive_wanted(s, INT64_MAX / 2, 1000, name_wanted_run, &out, &err);
     CHECK(!strstr(buf_text(&out), "w11"), "it is not requested again");
@@ -182,7 +198,9 @@ static void test_archive_of_a_refused_run(void)
     struct fleet_whole w = {.node = "w11", .seq = 3, .why = "status 409", .refused = true};
     for (int i = 0; i < FLEET_REFUSED_TRIES; i++)
         CHECK(fleet_store_archive_put(s, &w, 1, now, &err) == 0 && !w.given_up, "try %d", i);
-    CHECK(fleet_store_archive_put(s, &w, 1, now, &err) == 0 && w.given_up, "and the last one");
+    w.why = "status 500";
+    CHECK(fleet_store_archive_put(s, &w, 1, now, &err) == 0 && !w.given_up, "another reason");
+    CHECK(fleet_store_archive_put(s, &w, 1, now, &err) == 0 && w.given_up, "twice");
     fleet_store_archives(s, FLEET_ARCHIVE_NONE);
 }
 
