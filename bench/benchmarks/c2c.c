@@ -251,13 +251,14 @@ static int c2c_samples(const struct side *d, struct err *err)
     for (int i = 0; i < lines; i++)
         c2c_half(d, i, trips);
     for (int until = wanted; n < until; until = pair_samples(s, d->turn, n, wanted)) {
+        int outcome = 0; // the other rank needs our half of each sample, whatever is wrong with it
         for (; n < until; n++) {
             c2c_take(d, n, &d->h->samples[n]);
             if (isnan(d->h->samples[n].hop_ns))
-                return err_set(err, ERR_INTERNAL, "", "a line was read before it was written");
+                outcome = err_set(err, ERR_INTERNAL, "", "a line was read before it was written");
             s->slot->flags[n] = (unsigned char)d->h->samples[n].verdict.flags;
         }
-        if (pair_turn_meet(s, d->turn, 0, err) < 0)
+        if (pair_turn_meet(s, d->turn, outcome, err) < 0)
             return -1;
     }
     return n;
@@ -306,7 +307,10 @@ static int c2c_shape(struct side *d, int shape, struct err *err)
     const char *name = d->h->shapes[shape].name;
     d->method = method_of(name);
     int n = c2c_samples(d, err);
-    return n < 0 ? -1 : d->turn->first ? c2c_keep(d, shape, n, err) : 0;
+    if (n < 0)
+        return -1; // as the other rank knows
+    int outcome = d->turn->first ? c2c_keep(d, shape, n, err) : 0;
+    return pair_turn_meet(d->h->s, d->turn, outcome, err); // it would wait for us in the next shape
 }
 
 // Nothing is added to the samples that there are.

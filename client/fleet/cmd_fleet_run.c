@@ -161,9 +161,13 @@ static void take_state(struct fan *f, int node, const struct json *body, void *c
 static void hold_refused(struct fan *f, int node, const struct err *why, int retry_s, void *ctx)
 {
     struct runs_on_nodes *r = ctx;
+    struct node_run *run = &r->runs[node];
+    int64_t now = clock_mono_ms();
     (void)retry_s;
-    r->runs[node].no_hold = true;
-    if (why->code == ERR_UNAVAILABLE || why->code == ERR_TOO_MANY)
+    run->no_hold = true;
+    if (!run->deadline_ms)
+        run->deadline_ms = now + (int64_t)1000 * QUEUED_MAX_S;
+    if ((why->code == ERR_UNAVAILABLE || why->code == ERR_TOO_MANY) && now <= run->deadline_ms)
         fan_pause(f, node, PAUSE_MS);
     else
         fan_fail(f, node, why->code, why->text);

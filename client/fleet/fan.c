@@ -539,8 +539,8 @@ void fan_run(struct fan *f)
         fan_draw(f);
         fetch_turn(f->fetch);
         if (f->done + f->failed < f->n)
-            poll(fds, COUNT_OF(fds), TICK_MS); // a signal ends it
-        if (fds[2].revents & POLLERR)
+            poll(fds, COUNT_OF(fds), TICK_MS);               // a signal ends it
+        if (fds[2].revents & (POLLERR | POLLHUP | POLLNVAL)) // a socket has no POLLERR
             fan_stop(f, true);
         fetch_turn(f->fetch);
         if (f->ssh)

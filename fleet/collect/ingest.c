@@ -6,6 +6,7 @@
 #include "fleet/collect/ingest.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "core/os/child.h"
 
@@ -339,22 +341,44 @@ struct ingest *ingest_new(struct loop *loop, const struct ingest_store *store,
     return NULL;
 }
 
-// The process stores what it has read and ends when it has read the end.
+// Bytes; -1: the process has ended.
+static ssize_t send_some(struct ingest *i)
+{
+    ssize_t n = send(i->socket, i->out.data, i->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR ? 0 : -1;
+    buf_drop(&i->out, (size_t)n);
+    return n;
+}
+
+static ssize_t forget_some(struct ingest *i)
+{
+    char bytes[4096];
+    ssize_t n = recv(i->socket, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR ? 0 : -1;
+    return n ? n : -1;
+}
+
+// The process stores what it has read and ends when it has read the end. It reads nothing more
+// while its reports are not taken.
 static void send_the_rest(struct ingest *i)
 {
-    struct timeval limit = {.tv_sec = STOP_MS / 1000};
-    char bytes[4096];
-    setsockopt(i->socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    setsockopt(i->socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    while (i->out.len) {
-        ssize_t n = send(i->socket, i->out.data, i->out.len, MSG_NOSIGNAL);
-        if (n <= 0)
+    int64_t until_ms = clock_mono_ms() + STOP_MS;
+    for (bool shut = false;;) {
+        if (!i->out.len && !shut)
+            shut = shutdown(i->socket, SHUT_WR) == 0;
+        int64_t left_ms = until_ms - clock_mono_ms();
+        struct pollfd p = {.fd = i->socket, .events = i->out.len ? POLLIN | POLLOUT : POLLIN};
+        if (left_ms <= 0 || (poll(&p, 1, (int)left_ms) < 0 && errno != EINTR))
             return;
-        buf_drop(&i->out, (size_t)n);
+        ssize_t sent = p.revents & POLLOUT ? send_some(i) : 0;
+        ssize_t read = p.revents & ~POLLOUT ? forget_some(i) : 0;
+        if (sent < 0 || read < 0)
+            return;
+        if (sent || read)
+            until_ms = clock_mono_ms() + STOP_MS;
     }
-    shutdown(i->socket, SHUT_WR);
-    while (recv(i->socket, bytes, sizeof bytes, 0) > 0)
-        continue;
 }
 
 void ingest_free(struct ingest *i)

@@ -159,6 +159,7 @@ void push_lacks_no_more(struct poller *p, const char *hash);           // whoeve
 // wishes.c
 void document_wanted(struct poller *p, const struct ingest_report *r);
 void whole_wanted(struct poller *p, const struct ingest_report *r);
+void wishes_next(struct poller *p); // those that wait: something was stored, or has come
 void whole_ends(struct poller *p, const struct ingest_head *run); // the process that reads it
 void whole_ends_tell(struct poller *p);                           // the process, which is back
 // Whole runs are not requested any more: once for each node in the log.

@@ -279,6 +279,8 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
         whole_given_up(p, n, r);
     if (r->kind == INGEST_STORED && r->of != INGEST_PAGE && r->of != INGEST_FACTS)
         p->totals.kept++;
+    if (r->kind == INGEST_STORED || r->kind == INGEST_REFUSED || r->kind == INGEST_READY)
+        wishes_next(p); // the backlog may have kept them back
     poller_pass(p, r);
     poller_wake(p);
 }

@@ -106,8 +106,6 @@ static const struct wish_kind {
 
 // ---- Requests -----------------------------------------------------------------------------------
 
-static void wishes_next(struct poller *p);
-
 // What is on the way when its node turns out to be at fault would end the process once more.
 static void on_wish(void *ctx, struct fetch_response *r)
 {
@@ -174,16 +172,24 @@ static void wishes_next_of(struct poller *p, enum wish_kind_id kind)
     }
 }
 
-static void wishes_next(struct poller *p)
+void wishes_next(struct poller *p)
 {
     for (int kind = 0; kind < WISH_KINDS; kind++)
         wishes_next_of(p, kind);
 }
 
+static bool wish_waits(const struct wishes *waiting, const char *key)
+{
+    for (int i = 0; i < waiting->n; i++)
+        if (strcmp(waiting->list[i].key, key) == 0)
+            return true;
+    return false;
+}
+
 static void wish_add(struct poller *p, const struct wish *w)
 {
     struct wishes *waiting = &p->wishes[w->kind];
-    if (waiting->n == WISHES_ROOM || !wanted_take(p, w->key))
+    if (waiting->n == WISHES_ROOM || wish_waits(waiting, w->key) || !wanted_take(p, w->key))
         return;
     waiting->list[waiting->n++] = *w;
     wishes_next_of(p, w->kind);

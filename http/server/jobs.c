@@ -111,10 +111,16 @@ static void pieces_done(void *ctx)
 
 void exchange_drop_pieces(struct exchange *x)
 {
+    struct server *s = x->server;
     if (!x->taking)
         return;
-    x->server->taking_over = false;
+    bool over = x->pieces->is_over(x->taking);
     x->pieces->end(steal_ptr(&x->taking));
+    if (over) // what follows has begun
+        return;
+    s->taking_over = false;
+    if (s->job_turns.n)
+        loop_timer_set(s->rest, 0);
 }
 
 // It is taken over while the exchange waits on. Closes the file.

@@ -344,6 +344,25 @@ def test_large_runs_stop_nothing(collect, store):  # noqa: F811
         until(lambda: not is_gone(c, c.fleet.names[0], run))
 
 
+class ManyLarge(Large):
+    """Each is more than what is kept for the process that stores."""
+    numbers = (1, 2, 3, 4, 5, 6)
+
+    def exported(self, run):
+        return 200, {"format": "numaprobe-run", "run": {"seq": run}, "log": "x" * (20 << 20)}
+
+
+def test_large_runs_wait_for_one_another(collect):  # noqa: F811
+    """The next one is requested when one is stored."""
+    with served(ManyLarge) as port:
+        c = collect(NODES, f"--runs={RUNS}", "--run-ms=0", collector=["--archive=all"])
+        c.options[c.options.index("--every=1")] = "--every=3600"  # so that nothing else repeats a request
+        c.name([*c.fleet.names, f"ill url=http://127.0.0.1:{port}"])
+        c.start().wait_up(NODES + 1)
+        until(lambda: c.rows("SELECT count(*) FROM archive AS a JOIN node ON node.id = a.node WHERE node.name = 'ill' AND a.state = 1")
+              == [(len(ManyLarge.numbers),)])
+
+
 class Renamed(http.server.BaseHTTPRequestHandler):
     """A node with one labelled run. It exports it only after it was renamed."""
     names, history = ["before"], "5" * 32

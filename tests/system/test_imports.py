@@ -4,6 +4,7 @@ import contextlib
 import csv
 import hashlib
 import io
+import http.client
 import json
 import os
 import pathlib
@@ -637,6 +638,25 @@ def test_a_large_run_that_is_not_stored_to_its_end(make_daemon, how):
     assert count(daemon) == 0 and daemon.get("/v1/feed").json["runs"] == []
     until(lambda: counters(daemon) == (0, 0), timeout=PATIENCE)
     assert daemon.post("/v1/imports", {"text": CSV, "node": "after"}).status == 201
+
+
+def test_who_waits_behind_a_large_run_is_answered_when_its_client_goes(make_daemon):
+    """What another client requests needs the worker, which is free again then. No other request comes to wake it."""
+    daemon = make_daemon(fake_bench_env())
+    run = large.store(daemon, ranks=512, sizes=40)
+    for _ in range(20):
+        s, _ = stopped_in_the_middle(daemon, large.document(ranks=1024, sizes=40))
+        waiting = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=PATIENCE)
+        waiting.request("GET", f"/v1/runs/{run}/matrix.json")
+        daemon.process.send_signal(signal.SIGCONT)
+        assert daemon.get("/healthz").status == 200, "it came later, so the other one waits"
+        unfinished = not select.select([s], [], [], 0)[0]
+        s.close()
+        with contextlib.closing(waiting), waiting.getresponse() as response:
+            assert response.status == 200 and len(response.read()) > 1 << 20
+        if unfinished:
+            return
+    pytest.fail("it was always stored already")
 
 
 def test_a_large_run_is_deleted_in_pieces(make_daemon):
