@@ -219,13 +219,6 @@ static void gather_whole(struct gathered *g, const char *body)
     snprintf(g->report.text, sizeof g->report.text, "%s", err.text);
 }
 
-static void put_gone(struct ingest_process *p, const char *node)
-{
-    struct err err;
-    const char *const names[] = {node};
-    fleet_store_gone(p->store, names, 1, &err); // the next source says it again
-}
-
 // What the store refuses ends the process, as with pages: the collector begins again from what is
 // stored.
 static void refuse_stored(struct gathered *g, const struct err *err)
@@ -233,6 +226,14 @@ static void refuse_stored(struct gathered *g, const struct err *err)
     refuse(g, err);
     if (err->code == ERR_STORAGE || err->code == ERR_UNAVAILABLE || err->code == ERR_DAMAGED)
         g->failed = err->code;
+}
+
+static void put_gone(struct ingest_process *p, struct gathered *g)
+{
+    struct err err;
+    const char *const names[] = {g->head.node};
+    if (fleet_store_gone(p->store, names, 1, &err) < 0)
+        refuse_stored(g, &err);
 }
 
 static void put_document(struct ingest_process *p, struct gathered *g, const char *body, size_t n)
@@ -356,7 +357,7 @@ static void gather_item(struct ingest_process *p, const struct ingest_head *head
         g->report.next = head->after; // its number
         put_campaign_item(g, p->store, body, head->bytes);
     } else
-        put_gone(p, head->node);
+        put_gone(p, g);
 }
 
 // ---- Storing ------------------------------------------------------------------------------------

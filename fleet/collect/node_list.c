@@ -110,16 +110,30 @@ static int by_two_names(const void *a, const void *b)
     return strcmp((*(struct polled *const *)a)->name, (*(struct polled *const *)b)->name);
 }
 
-static void node_unnamed(struct polled *n)
+// Its history can continue under another name then.
+static void node_leaves(struct polled *n)
 {
     struct buf nothing = BUF_INIT;
     struct err err;
+    ingest_send(n->poller->ingest, &(struct ingest_item){.kind = INGEST_GONE, .node = n->name},
+                &nothing, &err);
+}
+
+void nodes_leave_again(struct poller *p)
+{
+    for (int i = 0; i < p->n; i++)
+        if (p->nodes[i]->leaves && p->nodes[i]->state == NODE_GONE)
+            node_leaves(p->nodes[i]);
+}
+
+static void node_unnamed(struct polled *n)
+{
     if (n->state == NODE_GONE)
         return;
     node_event(n, NODE_UNNAMED);
     n->sources = 0;
-    ingest_send(n->poller->ingest, &(struct ingest_item){.kind = INGEST_GONE, .node = n->name},
-                &nothing, &err);
+    n->leaves = true;
+    node_leaves(n);
 }
 
 static struct polled *node_add(struct poller *p, const struct naming_node *said, int64_t first_ms)

@@ -127,6 +127,8 @@ void polled_text(const char **at, const char *text);
 void polled_why(struct polled *n, const char *why); // up to POLLER_WHY of it
 
 // node_list.c
+// Those that are gone, as far as the store has not confirmed it.
+void nodes_leave_again(struct poller *p);
 // Whose nodes they are, if there are other collectors: to the process that stores, if it changed.
 void send_owners(struct poller *p);
 

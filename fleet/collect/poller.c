@@ -253,6 +253,7 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
     if (r->kind == INGEST_READY) {
         p->owners = 0; // this process has no list yet
         send_owners(p);
+        nodes_leave_again(p);
         whole_ends_tell(p);
     }
     if (r->kind == INGEST_WANTED)
@@ -269,6 +270,8 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
         node_stored(n, r);
     else if (n && r->of == INGEST_PAGE)
         page_refused(n, r);
+    if (n && r->of == INGEST_GONE && r->kind == INGEST_STORED)
+        n->leaves = false;
     if (n && n->pushes && r->of == INGEST_PAGE &&
         (r->kind == INGEST_STORED || r->kind == INGEST_REFUSED))
         push_reported(n, r);

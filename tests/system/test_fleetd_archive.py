@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import http.server
 import json
+import os
 import re
 import signal
 import sqlite3
@@ -421,3 +422,29 @@ def test_a_run_that_was_wanted_before_its_node_was_renamed_comes(collect):  # no
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def test_a_node_is_renamed_while_the_process_that_stores_is_killed(collect):  # noqa: F811
+    """What that process did not store of the old name's end is said again: the new name would be a twin for ever."""
+    Renamed.names = ["before"]
+    with served(Renamed) as port:
+        c = collect(NODES, "--run-ms=0")
+
+        def name(*names):
+            c.name([*c.fleet.names, *(f"{n} url=http://127.0.0.1:{port}" for n in names)])
+            if c.process:
+                c.process.send_signal(signal.SIGHUP)
+        name("before")
+        c.start()
+        c.wait_up(NODES + 1)
+        ingest = c.child("--ingest")
+        os.kill(ingest, signal.SIGSTOP)
+        name()
+        until(lambda: c.node("before")["state"] == "gone")
+        os.kill(ingest, signal.SIGKILL)
+        Renamed.names.append("now")
+        name("now")
+        until(lambda: c.rows("SELECT name FROM node JOIN feed ON feed.node = node.id "
+                             f"WHERE feed.history = '{Renamed.history}'") == [("now",)])
+        until(lambda: c.node("now")["state"] == "up")
+        assert c.node("before")["state"] == "gone"
