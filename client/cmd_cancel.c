@@ -2,6 +2,7 @@
 // cancel: one run, or all that wait or are running. With --wait it also sees them end, for the
 // prolog of a batch job: a run is final only when its processes have ended.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -42,7 +43,8 @@ const struct param_table cancel_options = {cancel_params, COUNT_OF(cancel_params
 struct canceling {
     struct cli *cli;
     bool all;
-    int64_t newest[RUN_STATES]; // that has been canceled
+    int64_t *canceled; // of --all, owned: one that was waiting is running when those are listed
+    int n, room;
     struct jsonw list;
 };
 
@@ -67,21 +69,42 @@ static int cancel_one(struct canceling *k, int64_t id, struct err *err)
     return 0;
 }
 
+static bool is_canceled(const struct canceling *k, int64_t id)
+{
+    for (int i = 0; i < k->n; i++)
+        if (k->canceled[i] == id)
+            return true;
+    return false;
+}
+
+static int cancel_once(struct canceling *k, int64_t id, struct err *err)
+{
+    if (is_canceled(k, id))
+        return 0;
+    if (k->n == k->room) {
+        int room = k->room ? 2 * k->room : 64;
+        int64_t *more = realloc(k->canceled, (size_t)room * sizeof *more);
+        if (!more)
+            return err_set(err, ERR_NO_MEMORY, "", "no memory for the runs");
+        k->canceled = more;
+        k->room = room;
+    }
+    k->canceled[k->n++] = id;
+    return cancel_one(k, id, err);
+}
+
 // Cancels the runs in this state that have not been canceled yet. *n: how many there are.
 static int cancel_in_state(struct canceling *k, enum run_state state, int *n, struct err *err)
 {
     char path[80];
-    int64_t *newest = &k->newest[state], above = *newest;
     CLEANUP_JSON struct json *page = NULL;
     snprintf(path, sizeof path, "/v1/runs?state=%s&limit=200", run_state_names[state]);
     if (http_json(k->cli, "GET", path, NULL, &page, err) < 0)
         return -1;
     for (const struct json *r = json_first(json_get(page, "runs")); r; r = json_next(r)) {
-        int64_t id = json_get_i64(r, "id", 0);
         ++*n;
-        if (id > above && cancel_one(k, id, err) < 0)
+        if (cancel_once(k, json_get_i64(r, "id", 0), err) < 0)
             return -1;
-        *newest = id > *newest ? id : *newest;
     }
     return 0;
 }
@@ -155,8 +178,11 @@ int cmd_cancel(struct cli *c, const struct invocation *i, struct err *err)
         return err_set(err, ERR_USAGE, "", "name a run, or --all (numaprobe help cancel)");
     if (print_refuse_csv(c, "a canceled run is", err) < 0)
         return -1;
-    if (f->all)
-        return cancel_every(&k, f->wait_s, until_ms, err);
+    if (f->all) {
+        int rc = cancel_every(&k, f->wait_s, until_ms, err);
+        free(k.canceled);
+        return rc;
+    }
     if (result_find(c, i->operands, i->n, &id, err) < 0 || cancel_one(&k, id, err) < 0)
         return -1;
     return f->wait_s ? wait_for_end(&k, id, f->wait_s, until_ms, err) : 0;
