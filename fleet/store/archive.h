@@ -27,8 +27,8 @@ enum {
     FLEET_GIVEN_UP_DAYS = 30,
     // A run that its node has and cannot send is given up when the node has refused it ten times,
     // the last two for the same reason: after so many there is one more. Tries without a response
-    // do not count. The time between two is doubled with each refusal, so the last one comes 8.5
-    // hours after the first at the earliest.
+    // do not count. The time to the next one is doubled with each try, so the last refusal comes
+    // 8.5 hours after the first at the earliest.
     FLEET_REFUSED_TRIES = 9,
 };
 

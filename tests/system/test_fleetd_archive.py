@@ -389,18 +389,20 @@ class Renamed(http.server.BaseHTTPRequestHandler):
         """Nothing is printed."""
 
 
+def naming(c, port):
+    """name(*names): the source names these too, which are the node at this port, and is read again."""
+    def name(*names):
+        c.name([*c.fleet.names, *(f"{n} url=http://127.0.0.1:{port}" for n in names)])
+        if c.process:
+            c.process.send_signal(signal.SIGHUP)
+    return name
+
+
 def test_a_run_that_was_wanted_before_its_node_was_renamed_comes(collect):  # noqa: F811
     Renamed.names = ["before"]
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Renamed)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
+    with served(Renamed) as port:
         c = collect(NODES, "--run-ms=0")
-
-        def name(*names):
-            c.name([*c.fleet.names, *(f"{n} url=http://127.0.0.1:{server.server_port}" for n in names)])
-            if c.process:
-                c.process.send_signal(signal.SIGHUP)
+        name = naming(c, port)
         name("before")
         c.start()
         c.wait_up(NODES + 1)
@@ -418,10 +420,6 @@ def test_a_run_that_was_wanted_before_its_node_was_renamed_comes(collect):  # no
         name("now")
         until(came)
         assert json.loads(archived(c, "before", 1)) == {"format": "numaprobe-run", "run": {"seq": 1}}
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def test_a_node_is_renamed_while_the_process_that_stores_is_killed(collect):  # noqa: F811
@@ -429,11 +427,7 @@ def test_a_node_is_renamed_while_the_process_that_stores_is_killed(collect):  # 
     Renamed.names = ["before"]
     with served(Renamed) as port:
         c = collect(NODES, "--run-ms=0")
-
-        def name(*names):
-            c.name([*c.fleet.names, *(f"{n} url=http://127.0.0.1:{port}" for n in names)])
-            if c.process:
-                c.process.send_signal(signal.SIGHUP)
+        name = naming(c, port)
         name("before")
         c.start()
         c.wait_up(NODES + 1)

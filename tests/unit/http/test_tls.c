@@ -241,7 +241,7 @@ static void refused(const struct identity *good, const struct identity *other)
     use_files(&late, good);
     tls_release(t);
     CHECK(tls_open(&t, &config, &err) == 0 && tls_valid_now(t, &err) < 0, "a start takes it");
-    CHECK(tls_renew(&t, &config, &err) == 0, "and a reload goes on with it");
+    CHECK(tls_renew(&t, &config, &err) == 0, "and a reload continues with it");
     tls_release(t);
     identity_free(&late);
     identity_free(&soon);
