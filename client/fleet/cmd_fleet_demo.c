@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -75,11 +76,17 @@ static int demo_make_place(struct demo_place *p, struct err *err)
     return 0;
 }
 
-// Until Ctrl-C or the end of the nodes' process.
+static bool demo_nodes_live(const struct virtual_child *child)
+{
+    siginfo_t end = {0};
+    return waitid(P_PID, (id_t)child->pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && !end.si_pid;
+}
+
+// Until Ctrl-C or the end of the nodes' process, which Ctrl-Z only stops.
 static void demo_keep(const struct demo_place *p, const struct virtual_child *child)
 {
     sigset_t stop;
-    int signo;
+    int signo = SIGCHLD;
     printf("\n"
            "In another terminal:\n"
            "  export NUMAPROBE_FLEET_URL='http://%%h:%d' NUMAPROBE_HOSTS_FILE=%s "
@@ -96,7 +103,8 @@ static void demo_keep(const struct demo_place *p, const struct virtual_child *ch
     sigaddset(&stop, SIGHUP);
     sigaddset(&stop, SIGCHLD);
     sigprocmask(SIG_BLOCK, &stop, NULL);
-    sigwait(&stop, &signo);
+    while (signo == SIGCHLD && demo_nodes_live(child))
+        sigwait(&stop, &signo);
 }
 
 static int demo_show(struct cli *c, const struct invocation *i, const struct demo_place *p,

@@ -50,7 +50,7 @@ static int await(pid_t pid, int ms, int *status, struct err *err)
         rc = err_set(err, ERR_UNAVAILABLE, "", "pidfd_open: %s", strerror(errno));
     else if (poll(&end, 1, ms) != 1)
         rc = err_set(err, ERR_TIMEOUT, "", "it took more than %d ms", ms);
-    *status = child_end(&pid);
+    *status = child_end(&pid, CHILD_END_MS);
     return rc;
 }
 
@@ -137,13 +137,52 @@ int child_exec_with(pid_t *pid, char *const argv[], const struct child_fd *fds, 
     return rc;
 }
 
-int child_end(pid_t *pid)
+// Those that were killed and are held by the kernel, by pidfd: a number may be another's by now.
+static int held[8];
+static int n_held;
+
+static bool is_reaped(int pidfd)
+{
+    siginfo_t end = {0};
+    return waitid(P_PIDFD, (id_t)pidfd, &end, WEXITED | WNOHANG) < 0 || end.si_pid;
+}
+
+static void reap_held(void)
+{
+    int kept = 0;
+    for (int i = 0; i < n_held; i++)
+        if (is_reaped(held[i]))
+            close(held[i]);
+        else
+            held[kept++] = held[i];
+    n_held = kept;
+}
+
+// False: it is held, and will be reaped later.
+static bool ends_within(pid_t pid, int limit_ms)
+{
+    siginfo_t end = {0};
+    CLEANUP_FD int fd = limit_ms < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd ended = {.fd = fd, .events = POLLIN};
+    if (fd < 0 || n_held == COUNT_OF(held) ||
+        (poll(&ended, 1, limit_ms) == 1 &&
+         (waitid(P_PIDFD, (id_t)fd, &end, WEXITED | WNOHANG | WNOWAIT) < 0 || end.si_pid)))
+        return true;
+    held[n_held++] = steal_fd(&fd);
+    return false;
+}
+
+int child_end(pid_t *pid, int limit_ms)
 {
     int status = 0;
+    reap_held();
     if (*pid > 0) {
         kill(*pid, SIGKILL); // ours and not buried: the number is still its own
-        while (waitpid(*pid, &status, 0) < 0 && errno == EINTR)
-            continue;
+        if (!ends_within(*pid, limit_ms))
+            status = SIGKILL;
+        else
+            while (waitpid(*pid, &status, 0) < 0 && errno == EINTR)
+                continue;
     }
     *pid = 0;
     return status;

@@ -35,8 +35,10 @@ enum { CHILD_VARIABLES_MAX = 8 };
 int child_exec_with(pid_t *pid, char *const argv[], const struct child_fd *fds, int n, bool session,
                     const char *const *variables);
 // Kills a child of child_exec() and reaps it. A status of waitpid(): its own, if it had ended
-// before. pid 0: there is none.
-int child_end(pid_t *pid);
+// before. pid 0: there is none. One that the kernel does not let end within `limit_ms` (-1: no
+// limit), because a disk or a network file system does not respond, is reaped by a later call.
+enum { CHILD_END_MS = 10 }; // one that nothing holds ends within 2 ms
+int child_end(pid_t *pid, int limit_ms);
 // A text for a child that no other account may see, as all may see argv: a file descriptor for its
 // list, of which it reads the text with child_read_text(). -1 and an error.
 int child_text(const char *text, struct err *err);

@@ -42,7 +42,7 @@ static int child_output_close(struct child_output *c)
     loop_timer_free(c->timer);
     c->readable = c->end = NULL;
     c->timer = NULL;
-    int status = child_end(&c->pid);
+    int status = child_end(&c->pid, CHILD_END_MS);
     for (int left = PIPE_PIECES; left > 0 && child_output_read(c) > 0; left--)
         continue;
     fd_cleanup(&c->pipe);

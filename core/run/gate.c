@@ -74,7 +74,7 @@ static int make_ready(struct gate *g, struct err *err)
         return 0;
     if (gate_look(g, 0)) {
         launch_look_wait(g->look, GATE_WAIT_MS);
-        take_look(g);
+        looked(g); // the queue may have waited for the same look
     }
     return gate_ready(g, err);
 }

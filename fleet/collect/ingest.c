@@ -114,6 +114,16 @@ static void on_stall(void *ctx, uint32_t events)
     report_stall(ctx, true);
 }
 
+// What goes to the process, or comes from it, is not whole: it ends, and is started again.
+static void lose_process(struct ingest *i)
+{
+    struct ingest_report r = {.kind = INGEST_FAILED, .code = ERR_NO_MEMORY, .opened = i->ready};
+    snprintf(r.text, sizeof r.text, "no memory for what is sent to the process that stores");
+    i->failed = r.code;
+    shutdown(i->socket, SHUT_RDWR); // its end is seen by on_report()
+    i->user.report(i->user.ctx, &r);
+}
+
 // Moves items to the socket as long as it takes them.
 static void ingest_pump(struct ingest *i)
 {
@@ -128,6 +138,10 @@ static void ingest_pump(struct ingest *i)
             if (i->ready && i->sent.n == 1)
                 await_report(i);
         }
+        if (!buf_ok(&i->out)) {
+            lose_process(i);
+            break;
+        }
         if (!i->out.len)
             break;
         ssize_t n = send(i->socket, i->out.data, i->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -141,13 +155,13 @@ static void ingest_pump(struct ingest *i)
     i->writes = wanted;
 }
 
-static void forget_process(struct ingest *i)
+static void forget_process(struct ingest *i, int limit_ms)
 {
     loop_unwatch(i->watch);
     i->watch = NULL;
     i->writes = false;
     fd_cleanup(&i->socket);
-    child_end(&i->pid);
+    child_end(&i->pid, limit_ms);
     i->ready = false;
     i->stalled = i->deleting = false;
     i->failed = ERR_NONE;
@@ -188,7 +202,7 @@ static void on_ended(struct ingest *i)
 {
     bool failed = i->failed, standby = i->failed == ERR_CONFLICT;
     const struct ingest_head *suspect = !failed && find_suspect(i) ? &i->doubtful : NULL;
-    forget_process(i);
+    forget_process(i, CHILD_END_MS);
     items_drop(i, &i->sent);
     items_drop(i, &i->waiting);
     if (i->stopping)
@@ -250,6 +264,11 @@ static void on_report(struct ingest *i)
         return;
     }
     buf_add(&i->in, bytes, (size_t)n);
+    if (!buf_ok(&i->in)) {
+        lose_process(i);
+        on_ended(i);
+        return;
+    }
     size_t at = 0;
     for (struct ingest_report r; i->in.len - at >= sizeof r; at += sizeof r + r.bytes) {
         memcpy(&r, i->in.data + at, sizeof r);
@@ -303,7 +322,7 @@ static int start_ingest(struct ingest *i, struct err *err)
         await_report(i);
         return 0;
     }
-    forget_process(i);
+    forget_process(i, CHILD_END_MS);
     return -1;
 }
 
@@ -388,7 +407,7 @@ void ingest_free(struct ingest *i)
     i->stopping = true;
     if (i->socket >= 0)
         send_the_rest(i);
-    forget_process(i);
+    forget_process(i, -1); // another collector may open the store then
     items_drop(i, &i->waiting);
     items_drop(i, &i->sent);
     loop_timer_free(i->restart);

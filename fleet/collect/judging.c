@@ -74,7 +74,7 @@ static void judging_end(struct judging *j)
     loop_unwatch(j->watch);
     j->watch = NULL;
     fd_cleanup(&j->socket);
-    child_end(&j->pid);
+    child_end(&j->pid, CHILD_END_MS);
     j->ended_ms = clock_mono_ms();
     buf_reset(&j->in);
 }

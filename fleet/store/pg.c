@@ -535,7 +535,10 @@ static int pg_copy_rows(struct pg *c, int result,
             result = fn(ctx, (const unsigned char *)row, (size_t)n, err);
         PQfreemem(row);
     }
-    return n == -2 && result == 0 ? pg_fail(c, NULL, err) : result;
+    if (n != -2)
+        return result;
+    struct err lost; // what failed first is what is said
+    return pg_fail(c, NULL, result == 0 ? err : &lost);
 }
 
 int pg_copy_out(struct pg *c, const char *sql,
@@ -548,7 +551,9 @@ int pg_copy_out(struct pg *c, const char *sql,
         return -1;
     if (PQsendQuery(c->conn, sql) != 1)
         return pg_fail(c, NULL, err);
-    while ((r = PQgetResult(c->conn))) { // two of each statement: that it begins, and that it ends
+    // Two of each statement: that it begins, and that it ends. Once the connection is lost, libpq
+    // may say for ever that it begins.
+    while (!c->lost && (r = PQgetResult(c->conn))) {
         if (PQresultStatus(r) == PGRES_COPY_OUT)
             result = pg_copy_rows(c, result, fn, ctx, err);
         else if (result == 0)

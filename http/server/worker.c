@@ -105,6 +105,9 @@ static void on_answer(void *ctx, uint32_t events)
     (void)events;
     int got = worker_receive(w->socket, &a, sizeof a, &n, &fd, &err);
     if (got > 0 && n == sizeof a && w->done) {
+        if (fd < 0 && !a.err.code) // the kernel drops the file where no number is left for it
+            err_set(&a.err, ERR_UNAVAILABLE, "",
+                    "no file descriptor is left for the response; try again");
         worker_finish(w, &a, fd);
         return;
     }

@@ -765,5 +765,12 @@ def test_demo_that_is_kept_serves_other_commands():
     [line] = [line for line in iter(demo.stdout.readline, "Ctrl-C ends the nodes.\n") if "export" in line]
     env = dict(word.split("=", 1) for word in shlex.split(line)[1:])
     assert run("fleet", "status", env=env).stdout.count("  30") >= 2
+    nodes = int(pathlib.Path(f"/proc/{demo.pid}/task/{demo.pid}/children").read_text())
+    os.kill(nodes, signal.SIGSTOP)  # as Ctrl-Z does
+    until(lambda: ") T " in pathlib.Path(f"/proc/{nodes}/stat").read_text())
+    os.kill(nodes, signal.SIGCONT)
+    for _ in range(5):
+        assert run("fleet", "status", env=env).stdout.count("  30") >= 2
+    assert demo.poll() is None
     demo.send_signal(signal.SIGINT)
     assert demo.wait(PATIENCE) == 0 and not os.path.exists(env["NUMAPROBE_HOSTS_FILE"])

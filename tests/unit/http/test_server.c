@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -123,6 +124,19 @@ static void much(const struct request *q, struct work *w, struct err *why)
     w->us = 1000000;
 }
 
+static struct rlimit files;
+
+// From now on no other file can be opened, until the test ends that.
+static void much_without_files(const struct request *q, struct work *w, struct err *why)
+{
+    int next = dup(STDOUT_FILENO);
+    close(next);
+    getrlimit(RLIMIT_NOFILE, &files);
+    setrlimit(RLIMIT_NOFILE,
+              &(struct rlimit){.rlim_cur = (rlim_t)next, .rlim_max = files.rlim_max});
+    much(q, w, why);
+}
+
 // ---- its worker
 
 static int answer(void *ctx, const struct worker_question *asked, struct request *q, int body,
@@ -171,6 +185,7 @@ static const struct route routes[] = {
     {"GET", "/bells", listen_to_bell, NULL, SCOPE_READ},
     {"GET", "/file", copy, NULL, SCOPE_READ},
     {"GET", "/far/{name}", hello, NULL, SCOPE_READ, .work = much},
+    {"GET", "/full/{name}", hello, NULL, SCOPE_READ, .work = much_without_files},
     {"GET", "/form", form, NULL, SCOPE_READ},
     {"GET", "/far-form", form, NULL, SCOPE_READ, .work = much},
     {"DELETE", "/bells", hello, NULL, SCOPE_ADMIN},
@@ -295,6 +310,15 @@ static void workers(struct server *s)
     CHECK(says(ask_with(s, "GET", "/far-form", two), 200, "text/csv"), "as they do in a worker");
 }
 
+static void limit_of_files(struct server *s)
+{
+    ask(s, "GET", "/far/Ada"); // the process is there
+    bool full = says(ask(s, "GET", "/full/Ada"), 503, "no file descriptor is left");
+    setrlimit(RLIMIT_NOFILE, &files);
+    CHECK(full, "without a file for the response its client is told");
+    CHECK(says(ask(s, "GET", "/far/Ada"), 200, "Ada from Mars"), "and it is gone with the limit");
+}
+
 static void hear_some(void *ctx, uint32_t events)
 {
     struct client *c = ctx;
@@ -364,6 +388,7 @@ int main(void)
         sources(s);
         heads(s);
         workers(s);
+        limit_of_files(s);
     }
     server_free(s);
     last_requests(&rules, &config);

@@ -3,13 +3,17 @@
 // do.
 #include "tests/unit/tap.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "core/os/child.h"
 #include "core/os/child_output.h"
 
 enum { FLOOD = 100000, LITTLE = 1000, STATUS = 3, LATE_MS = 1, SOON_MS = 20 };
@@ -49,6 +53,13 @@ static void stop_soon(void *ctx, struct buf *text)
     (void)text;
     h->pieces++;
     loop_timer_set(h->timer, SOON_MS);
+}
+
+static void stop_at_once(void *ctx, struct buf *text)
+{
+    struct heard *h = ctx;
+    (void)text;
+    loop_stop(h->loop);
 }
 
 static void stop_now(void *ctx, uint32_t events)
@@ -123,11 +134,49 @@ static void test_stays(struct heard *h)
           "a child that closes its output and stays holds up nothing");
     pid_t was = h->child.pid;
     child_output_stop(&h->child);
-    CHECK(!h->child.pid && waitpid(was, NULL, WNOHANG) < 0, "it is stopped and reaped");
+    waitpid(was, NULL, 0); // a busy machine may have left it to a later call
+    CHECK(!h->child.pid && kill(was, 0) < 0, "it is stopped and reaped");
     CHECK_INT(h->ends, 0, "which is no end that it reports");
     child_output_stop(&h->child);
     child_output_leave(&h->child);
     loop_timer_free(h->timer);
+}
+
+// Until it is killed. Says whether it may.
+static _Noreturn void trace(pid_t pid, int out)
+{
+    char traced = ptrace(PTRACE_SEIZE, pid, 0, 0) == 0 ? 'y' : 'n';
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (write(out, &traced, 1) == 1)
+        pause();
+    _exit(0);
+}
+
+// Of a child that is traced the end is its tracer's to see first. A disk that does not respond
+// holds one in the same way.
+static void test_held(struct heard *h)
+{
+    const struct child_output_use use = {.most = LITTLE, .limit_ms = -1, .more = stop_at_once};
+    int ends[2];
+    char traced = 'n';
+    *h = (struct heard){.loop = h->loop};
+    CHECK(pipe2(ends, O_CLOEXEC) == 0, "a pipe");
+    if (start(h, use, "traced", -1) == 0)
+        run(h);
+    pid_t was = h->child.pid, none = 0, tracer = fork();
+    if (tracer == 0)
+        trace(was, ends[1]);
+    close(ends[1]);
+    if (read(ends[0], &traced, 1) != 1 || traced != 'y')
+        SKIP("no process may trace another");
+    child_output_stop(&h->child);
+    CHECK(!h->child.pid, "a child that is held holds up nothing");
+    CHECK(traced != 'y' || kill(was, 0) == 0, "it is still there");
+    kill(tracer, SIGKILL);
+    waitpid(tracer, NULL, 0);
+    child_end(&none, 0);
+    CHECK(kill(was, 0) < 0 && errno == ESRCH, "and a later call reaps it");
+    close(ends[0]);
 }
 
 static void test_leave(struct heard *h)
@@ -185,6 +234,11 @@ static int be_child(const char *what)
                 return 1;
     if (strcmp(what, "wait") == 0)
         return read(STDIN_FILENO, bytes, 1) != 0;
+    if (strcmp(what, "traced") == 0) {
+        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+        if (write(STDOUT_FILENO, "x", 1) == 1)
+            pause();
+    }
     if (strcmp(what, "close") == 0 && write(STDOUT_FILENO, "x", 1) == 1)
         close(STDOUT_FILENO);
     while (strcmp(what, "close") == 0 || strcmp(what, "stay") == 0)
@@ -202,6 +256,7 @@ int main(int argc, char **argv)
     test_text(&h);
     test_limits(&h);
     test_stays(&h);
+    test_held(&h);
     test_leave(&h);
     test_variables(&h);
     loop_free(h.loop);
