@@ -110,20 +110,14 @@ static int by_two_names(const void *a, const void *b)
     return strcmp((*(struct polled *const *)a)->name, (*(struct polled *const *)b)->name);
 }
 
-// Its history can continue under another name then.
-static void node_leaves(struct polled *n)
+// Its history can continue under another name then. What the process that stores has not stored of
+// this when it ends, the next one says: the history is still open.
+static void node_leaves(struct poller *p, const char *name)
 {
     struct buf nothing = BUF_INIT;
     struct err err;
-    ingest_send(n->poller->ingest, &(struct ingest_item){.kind = INGEST_GONE, .node = n->name},
-                &nothing, &err);
-}
-
-void nodes_leave_again(struct poller *p)
-{
-    for (int i = 0; i < p->n; i++)
-        if (p->nodes[i]->leaves && p->nodes[i]->state == NODE_GONE)
-            node_leaves(p->nodes[i]);
+    ingest_send(p->ingest, &(struct ingest_item){.kind = INGEST_GONE, .node = name}, &nothing,
+                &err);
 }
 
 static void node_unnamed(struct polled *n)
@@ -132,8 +126,35 @@ static void node_unnamed(struct polled *n)
         return;
     node_event(n, NODE_UNNAMED);
     n->sources = 0;
-    n->leaves = true;
-    node_leaves(n);
+    node_leaves(n->poller, n->name);
+}
+
+static bool node_is_named(const struct poller *p, const char *name)
+{
+    const struct polled *n = poller_find_own(p, name);
+    return n && n->state != NODE_GONE;
+}
+
+void node_has_history(struct poller *p, const char *name)
+{
+    if (!node_is_named(p, name))
+        buf_add(&p->unnamed, name, strlen(name) + 1);
+}
+
+void nodes_leave(struct poller *p)
+{
+    int left = 0;
+    if (!p->named || !ingest_ready(p->ingest))
+        return;
+    for (size_t at = 0; at < p->unnamed.len; at += strlen(p->unnamed.data + at) + 1)
+        if (!node_is_named(p, p->unnamed.data + at)) {
+            node_leaves(p, p->unnamed.data + at);
+            left++;
+        }
+    if (left)
+        log_event(LOG_LVL_INFO, "nodes.left", "nodes=%d text=\"no source names them any more\"",
+                  left);
+    buf_free(&p->unnamed);
 }
 
 static struct polled *node_add(struct poller *p, const struct naming_node *said, int64_t first_ms)
@@ -226,6 +247,7 @@ int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int coun
     if (list_merge(p, nodes, count, err) < 0)
         return -1;
     forget_gone(p);
+    nodes_leave(p);
     send_owners(p);
     poller_wake(p);
     return 0;

@@ -92,6 +92,8 @@ struct poller {
     struct fetch_limits whole_limits;
     int64_t pushed;         // pages that nodes sent themselves
     bool named;             // all sources have named their nodes
+    struct buf unnamed;     // names of nodes with an open history that no source names, each with
+                            // its '\0'; until that is known of all of them
     uint64_t lists;         // that were set
     bool store_failed_open; // it was opened, and failed when it was written to
     struct log_budget node_lines;
@@ -127,8 +129,10 @@ void polled_text(const char **at, const char *text);
 void polled_why(struct polled *n, const char *why); // up to POLLER_WHY of it
 
 // node_list.c
-// Those that are gone, as far as the store has not confirmed it.
-void nodes_leave_again(struct poller *p);
+// In the store the node has a history that is open.
+void node_has_history(struct poller *p, const char *name);
+// Those that no source names leave theirs, once all sources were read and the store is open.
+void nodes_leave(struct poller *p);
 // Whose nodes they are, if there are other collectors: to the process that stores, if it changed.
 void send_owners(struct poller *p);
 

@@ -62,7 +62,6 @@ struct polled {
     int64_t lost;        // of a collector: runs that it had deleted before they were read
     bool unkept;         // it has FLEET_LABELLED_MAX runs in the archive
     bool given_up;       // whole runs of it were, and the log has it
-    bool leaves;         // it is gone, and the store does not have that yet
     struct pushed *push; // its last page, if it does; NULL: none yet
     bool too_old;        // its daemon does not know the feed, or not as the collector needs it
     const char *why;     // why its last request failed, up to POLLER_WHY; "": it did not

@@ -250,10 +250,12 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
     struct polled *n =
         r->collector ? poller_find_collector(p, r->node) : poller_find_own(p, r->node);
     store_reported(p, r);
+    if (r->kind == INGEST_PLACE && !r->collector && *r->history)
+        node_has_history(p, r->node);
     if (r->kind == INGEST_READY) {
         p->owners = 0; // this process has no list yet
         send_owners(p);
-        nodes_leave_again(p);
+        nodes_leave(p);
         whole_ends_tell(p);
     }
     if (r->kind == INGEST_WANTED)
@@ -270,8 +272,6 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
         node_stored(n, r);
     else if (n && r->of == INGEST_PAGE)
         page_refused(n, r);
-    if (n && r->of == INGEST_GONE && r->kind == INGEST_STORED)
-        n->leaves = false;
     if (n && n->pushes && r->of == INGEST_PAGE &&
         (r->kind == INGEST_STORED || r->kind == INGEST_REFUSED))
         push_reported(n, r);
@@ -304,6 +304,7 @@ static void node_poisoned(struct polled *n, enum ingest_kind of)
 static void on_ingest_ended(void *ctx, const struct ingest_head *suspect)
 {
     struct poller *p = ctx;
+    buf_free(&p->unnamed); // the next process says all of it
     if (p->totals.store_state == STORE_READY)
         store_becomes(p, STORE_OPENING, "the process that stores has ended; it is started again");
     char why[POLLER_WHY];
@@ -443,5 +444,6 @@ void poller_free(struct poller *p)
     for (int i = 0; i < FLEETD_SOURCES_MAX; i++)
         polled_free(p->collectors[i]);
     free(p->nodes);
+    buf_free(&p->unnamed);
     free(p);
 }

@@ -442,3 +442,27 @@ def test_a_node_is_renamed_while_the_process_that_stores_is_killed(collect):  # 
                              f"WHERE feed.history = '{Renamed.history}'") == [("now",)])
         until(lambda: c.node("now")["state"] == "up")
         assert c.node("before")["state"] == "gone"
+
+
+@pytest.mark.parametrize("twin", (False, True), ids=("not known yet", "a twin already"))
+def test_a_node_is_renamed_while_the_collector_is_stopped(collect, twin):  # noqa: F811
+    """That a node is gone follows from the store then: no list of this collector ever named it."""
+    Renamed.names = ["before"]
+    with served(Renamed) as port:
+        c = collect(NODES, "--run-ms=0")
+        name = naming(c, port)
+        name("before")
+        c.start()
+        c.wait_up(NODES + 1)
+        c.stop()
+        with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db")) as db, db:
+            if twin:  # as collectors left it that did not look
+                db.execute("INSERT INTO node (id, name, since_ms) SELECT max(id) + 1, 'now', 1 FROM node")
+                db.execute("UPDATE feed SET state = 2, twin = (SELECT max(id) FROM node) WHERE history = ?", (Renamed.history,))
+        Renamed.names.append("now")
+        name("now")
+        c.start()
+        c.wait_up(NODES + 1)
+        assert c.rows("SELECT node.name, feed.twin FROM feed JOIN node ON feed.node = node.id "
+                      f"WHERE feed.history = '{Renamed.history}'") == [("now", 0)]
+        assert "event=nodes.left nodes=1 " in c.log.read_text()
