@@ -161,6 +161,20 @@ static void write_file_options(const struct param_table *t, int benchmark)
                 printf("|--%s", param_option(&t->params[i], option));
 }
 
+// Those whose value may be the next word.
+static void write_valued(const struct param_table *t, int benchmark)
+{
+    char option[PARAM_OPTION_ROOM];
+    for (int i = 0; t && i < t->n; i++) {
+        const struct param *p = &t->params[i];
+        if (p->kind == PARAM_BOOL || p->implied || is_written(p, benchmark))
+            continue;
+        printf("|--%s", param_option(p, option));
+        if (p->letter)
+            printf("|-%c", p->letter);
+    }
+}
+
 typedef void options_fn(const struct param_table *t, int benchmark);
 
 static void each_command(const struct command *list, options_fn *fn)
@@ -288,6 +302,12 @@ static void write_bash_where(const struct command *all)
           "    local at command= verb= option= before=${COMP_WORDS[COMP_CWORD-1]}\n"
           "    word=${COMP_WORDS[COMP_CWORD]} found= files=\n"
           "    for ((at = 1; at < COMP_CWORD; at++)); do\n"
+          "        case ${COMP_WORDS[at-1]} in\n"
+          "        =",
+          stdout);
+    each_table(all, write_valued);
+    fputs(") continue ;; # the value of an option\n"
+          "        esac\n"
           "        case \"$command ${COMP_WORDS[at]}\" in\n",
           stdout);
     write_bash_commands(all);
@@ -478,20 +498,6 @@ static void write_fish_commands(const struct command *list, const struct command
     }
 }
 
-// Options whose value may be the next word.
-static void write_fish_valued(const struct param_table *t, int benchmark)
-{
-    char option[PARAM_OPTION_ROOM];
-    for (int i = 0; t && i < t->n; i++) {
-        const struct param *p = &t->params[i];
-        if (p->kind == PARAM_BOOL || p->implied || is_written(p, benchmark))
-            continue;
-        printf(" --%s", param_option(p, option));
-        if (p->letter)
-            printf(" -%c", p->letter);
-    }
-}
-
 static void write_fish(const struct command *all)
 {
     fputs("# Words before the cursor that are no options, without the program.\n"
@@ -499,11 +505,11 @@ static void write_fish(const struct command *all)
           "    set -l words (commandline -opc)\n"
           "    set -e words[1]\n"
           "    set -l before\n"
-          "    set -l valued",
+          "    set -l valued (string split -n '|' -- '",
           stdout);
-    each_table(all, write_fish_valued);
+    each_table(all, write_valued);
     fputs(
-        "\n"
+        "')\n"
         "    for word in $words\n"
         "        string match -q -- '-*' $word; or contains -- \"$before\" $valued; or echo $word\n"
         "        set before $word\n"

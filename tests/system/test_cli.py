@@ -354,7 +354,8 @@ def test_doctor_with_and_without_a_daemon(url):
     ("fleet campaign list --na", set()), ("fleet findings ", {"acknowledge", "fix", "reopen"}), ("fleet findings fix ", set()),
     ("help fleet cam", {"campaign"}), ("run --mode se", {"serial"}), ("run --quick matr", {"matrix"}), ("-o js", {"json"}),
     ("-o json fleet cam", {"campaign"}), ("--url http://x:1 doc", {"doctor"}), ("--outp", {"--output="}), ("plot topo --measured=l", {"last"}),
-    ("push --to-token-file=", set())])
+    ("push --to-token-file=", set()), ("--url run doc", {"doctor"}), ("--url=run doc", {"doctor"}), ("--token-file help baseline s", {"set", "show"}),
+    ("baseline --url show s", {"set", "show"}), ("fleet --url=campaign cov", {"coverage"})])
 def test_bash_completes(line, expected):
     script = run("completion", "bash").stdout
     words = re.findall(r"=|[^ =]+", line) + ([""] if line.endswith(" ") else [])
@@ -409,7 +410,7 @@ def test_zsh_completes(tmp_path):
     typed = {"numaprobe doc": "numaprobe doctor ", "numaprobe run --mod": "numaprobe run --mode=", "numaprobe run --mode=seri": "numaprobe run --mode=serial ",
              "numaprobe run --mode seri": "numaprobe run --mode serial ", "numaprobe fleet cam": "numaprobe fleet campaign ",
              "numaprobe fleet campaign sta": "numaprobe fleet campaign start ", "numaprobe -o nd": "numaprobe -o ndjson ",
-             "numaprobe -o json fleet cov": "numaprobe -o json fleet coverage ", "numaprobe import of-": "numaprobe import of-here.json ",
+             "numaprobe -o json fleet cov": "numaprobe -o json fleet coverage ", "numaprobe --url=run doc": "numaprobe --url=run doctor ", "numaprobe import of-": "numaprobe import of-here.json ",
              "numaprobe check --reference=of-": "numaprobe check --reference=of-here.json ",
              "numaprobe push --to-cacert=of-": "numaprobe push --to-cacert=of-here.json "}
     done = subprocess.run(["zsh", "-f", "-c", ZSH, "zsh", CLIENT.parent, *typed], capture_output=True, text=True, cwd=tmp_path,
