@@ -52,6 +52,7 @@ struct ingest_process {
     struct fleet_whole wholes[GATHER_ITEMS];
     int n;
     size_t bytes; // of what was gathered
+    bool gone;    // which is nothing but nodes that are gone
     int64_t since_ms;
     int64_t keep_days, newest_ms; // of the runs that were received, UTC
     int64_t archive_keep_days;
@@ -228,14 +229,6 @@ static void refuse_stored(struct gathered *g, const struct err *err)
         g->failed = err->code;
 }
 
-static void put_gone(struct ingest_process *p, struct gathered *g)
-{
-    struct err err;
-    const char *const names[] = {g->head.node};
-    if (fleet_store_gone(p->store, names, 1, &err) < 0)
-        refuse_stored(g, &err);
-}
-
 static void put_document(struct ingest_process *p, struct gathered *g, const char *body, size_t n)
 {
     struct err err = {0};
@@ -356,8 +349,7 @@ static void gather_item(struct ingest_process *p, const struct ingest_head *head
     else if (head->kind == INGEST_CAMPAIGN) {
         g->report.next = head->after; // its number
         put_campaign_item(g, p->store, body, head->bytes);
-    } else
-        put_gone(p, g);
+    }
 }
 
 // ---- Storing ------------------------------------------------------------------------------------
@@ -418,6 +410,14 @@ static void forget_items(struct ingest_process *p)
     p->bytes = 0;
 }
 
+static int put_gone(struct ingest_process *p, struct err *err)
+{
+    const char *names[GATHER_ITEMS];
+    for (int i = 0; i < p->n; i++)
+        names[i] = p->list[i].head.node;
+    return fleet_store_gone(p->store, names, p->n, err);
+}
+
 static int64_t page_after(const struct gathered *g)
 {
     return g->head.after == INGEST_AS_SAID ? g->page.after : g->head.after;
@@ -427,7 +427,7 @@ static int flush(struct ingest_process *p)
 {
     struct err err = {0};
     int pages = 0, judged = 0, rc = 0, wholes = put_wholes(p, &err);
-    if (wholes < 0)
+    if (wholes < 0 || (p->gone && put_gone(p, &err) < 0))
         return ingest_fail(&err, true);
     for (int i = 0; i < p->n; i++)
         if (p->list[i].paged)
@@ -470,10 +470,12 @@ static int take_items(struct ingest_process *p)
         memcpy(&head, p->in.data + at, sizeof head);
         if (p->in.len - at - sizeof head < head.bytes)
             break;
-        // A page of the node that waits would open its history again, and the node's next name
-        // would be a twin.
-        if (head.kind == INGEST_GONE && p->n && (rc = flush(p)) < 0)
+        // A page that waits would open the history of a node that is gone again, and the node's
+        // next name would be a twin.
+        bool gone = head.kind == INGEST_GONE;
+        if (p->n && gone != p->gone && (rc = flush(p)) < 0)
             break;
+        p->gone = gone;
         gather_item(p, &head, p->in.data + at + sizeof head);
         at += sizeof head + head.bytes;
         if (p->n == GATHER_ITEMS || p->bytes >= GATHER_BYTES || head.alone)
