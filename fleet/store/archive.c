@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A row is wanted, here, or not to be had. `due_ms` is when a wanted run is requested next, and
 // when another one was stored or given up. `tries` counts the requests that failed, for whatever
-// reason, and `bytes` of a wanted run those that its node refused.
+// reason, and `refused` those that its node refused.
 #include "fleet/store/archive.h"
 
 #include <stdio.h>
@@ -361,7 +361,7 @@ static int put_missed(struct fleet_store *s, struct fleet_whole *w, int number, 
     const struct fleet_cell key[] = {CELL_I(number), CELL_I(feed), CELL_I(w->seq)};
     struct missed m = {.w = w};
     if (s->engine->query(s->db,
-                         "SELECT tries, bytes, why FROM archive "
+                         "SELECT tries, refused, why FROM archive "
                          "WHERE node = $1 AND feed = $2 AND seq = $3 AND state = 0",
                          key, COUNT_OF(key), missed_row, &m, err) < 0)
         return -1;
@@ -372,14 +372,14 @@ static int put_missed(struct fleet_store *s, struct fleet_whole *w, int number, 
     const struct fleet_cell in[] = {CELL_I(ends ? ARCHIVE_NEVER : ARCHIVE_WANTED),
                                     CELL_I(now_ms + (ends ? 0 : (int64_t)RETRY_MS << doubled)),
                                     CELL_I(m.tries + 1),
-                                    CELL_I(ends ? 0 : m.refusals + w->refused),
+                                    CELL_I(m.refusals + w->refused),
                                     CELL_I(w->never || w->refused),
                                     CELL_T(w->why),
                                     CELL_I(number),
                                     CELL_I(feed),
                                     CELL_I(w->seq)};
     if (fleet_exec(s,
-                   "UPDATE archive SET state = $1, due_ms = $2, tries = $3, bytes = $4, "
+                   "UPDATE archive SET state = $1, due_ms = $2, tries = $3, refused = $4, "
                    "why = CASE WHEN CAST($5 AS integer) = 1 THEN $6 ELSE why END "
                    "WHERE node = $7 AND feed = $8 AND seq = $9 AND state = 0",
                    in, COUNT_OF(in), err) < 0)

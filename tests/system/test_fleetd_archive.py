@@ -303,7 +303,7 @@ def test_a_run_that_its_node_cannot_send_is_given_up(collect, store):  # noqa: F
 
         def shown(refusals, query):
             """Requested again and again, instead of after minutes: a request may end without a response while a start is slow."""
-            rows(c, f"UPDATE archive SET due_ms = 0, bytes = {refusals} WHERE state = 0")
+            rows(c, f"UPDATE archive SET due_ms = 0, refused = {refusals} WHERE state = 0")
             return rows(c, query)
         refused = f"SELECT a.seq, a.state {of} AND a.why LIKE '%status%' ORDER BY a.seq"
         until(lambda: shown(0, refused) == [("1", "0"), ("2", "0")])

@@ -31,16 +31,23 @@ static void lite_exec(const char *sql)
     sqlite3_close(db);
 }
 
-static int lite_version(void)
+// What later steps have added, taken away again.
+#define FIRST_SCHEMA "ALTER TABLE setup DROP COLUMN good; ALTER TABLE archive DROP COLUMN refused; "
+
+static int64_t lite_count(const char *sql)
 {
     sqlite3 *db = NULL;
     struct err own = {0};
-    int64_t version = 0;
-    CHECK(sq_open(&db, path, SQLITE_OPEN_READWRITE, &own) == 0 &&
-              sq_number(db, "PRAGMA user_version", &version, &own) == 0,
-          "the file's version: %s", own.text);
+    int64_t n = -1;
+    CHECK(sq_open(&db, path, SQLITE_OPEN_READWRITE, &own) == 0 && sq_number(db, sql, &n, &own) == 0,
+          "%s: %s", sql, own.text);
     sqlite3_close(db);
-    return (int)version;
+    return n;
+}
+
+static int lite_version(void)
+{
+    return (int)lite_count("PRAGMA user_version");
 }
 
 // A file system without locks.
@@ -200,8 +207,8 @@ static void test_unreleased(void)
     char copy[160];
     snprintf(copy, sizeof copy, "%s.v1.bak", path);
     unlink(copy);
-    lite_exec("ALTER TABLE setup DROP COLUMN good; ALTER TABLE note RENAME TO absent;"
-              "PRAGMA user_version = 1");
+    lite_exec(FIRST_SCHEMA "ALTER TABLE note RENAME TO absent;"
+                           "PRAGMA user_version = 1");
     check_unreleased(path);
     CHECK(lite_version() == 1 && access(copy, F_OK) < 0, "it is left alone, and not copied");
     lite_exec("ALTER TABLE absent RENAME TO note");
@@ -322,7 +329,7 @@ static void test_postgresql(const struct cluster *c)
     check_other_writer(c->uri, "; it upgrades the store (schema ");
     pg_change(c, "UPDATE schema_version SET version = version + 1");
     fleet_store_close(w);
-    pg_change(c, "ALTER TABLE setup DROP COLUMN good; UPDATE schema_version SET version = 1");
+    pg_change(c, FIRST_SCHEMA "UPDATE schema_version SET version = 1");
     check_migrated(c->uri);
     pg_change(c, "ALTER TABLE note RENAME TO absent");
     check_unreleased(c->uri);
@@ -358,8 +365,13 @@ int main(void)
     test_read_only();
     test_versions();
     test_other_writer();
-    lite_exec("ALTER TABLE setup DROP COLUMN good; PRAGMA user_version = 1");
+    lite_exec(FIRST_SCHEMA "INSERT INTO archive (node, feed, seq, run, state, tries, due_ms, "
+                           "bytes, why) VALUES (1, 1, 999, 999, 0, 5, 0, 3, '');"
+                           "PRAGMA user_version = 1");
     check_migrated(path);
+    CHECK_INT(lite_count("SELECT count(*) FROM archive WHERE refused = 3 AND NOT bytes"), 1,
+              "refusals have a column of their own");
+    lite_exec("DELETE FROM archive WHERE seq = 999");
     test_unreleased();
     test_damaged();
     test_view();
