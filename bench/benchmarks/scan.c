@@ -21,6 +21,7 @@
 #include "bench/session/chaser.h"
 #include "bench/session/concurrent.h"
 #include "bench/session/pair_choice.h"
+#include "bench/session/pairs.h"
 #include "bench/session/scan_course.h"
 #include "model/scan.h"
 
@@ -588,7 +589,8 @@ int scan_run(struct session *s, struct err *err)
     struct scan w CLEANUP(scan_fini) = {.s = s, .lines = {.fd = -1}};
     const struct scan_machine machine = {
         &w, scan_take_ranks, scan_take_pairs, scan_elapsed_s, scan_progress, scan_stopped};
-    if (session_meet(s, scan_init(&w, err), err) < 0 || scan_begin(&w, err) < 0)
+    if (pairs_possible(s, err) < 0 || session_meet(s, scan_init(&w, err), err) < 0 ||
+        scan_begin(&w, err) < 0)
         return -1;
     int outcome = scan_course_run(&w.course, &machine, err);
     session_check_again(s, &w.arena, -1);

@@ -218,6 +218,9 @@ def without_mpi(bench):
         done = processes(bench, "latency", "--size=64K", *FAST, *options)
         check(done.returncode == 2 and word in done.stderr and done.stderr.count("numa_bench") == 1,
               f"{' '.join(options)} is refused, once", done.stderr)
+    for name in ("scan", "c2c", "atomics"):
+        done = processes(bench, name, "--quick", "--np=1")
+        check(done.returncode == 2 and "two ranks are needed" in done.stderr, f"{name} of one rank is refused, with the reason", done.stderr)
     done = processes(bench, "latency", "--size=64K", "--json", *FAST, "--oversubscribe",
                      f"--bind={cpus[0]}:-1,{cpus[0]}:-1")
     check(done.returncode == 0 and "cpu_wanted" in done.stdout, "two ranks on one CPU, if asked for",
