@@ -259,8 +259,9 @@ static void report_strides(struct report_out *o, const struct hierarchy *h)
 
 static void report_usual(struct report_out *o, const struct hierarchy *h, int64_t usual)
 {
-    char at[24], largest[24];
+    char at[24], half[24], largest[24];
     hierarchy_size_text(usual, at, sizeof at);
+    hierarchy_size_text(h->largest_bytes / 2, half, sizeof half);
     hierarchy_size_text(h->largest_bytes, largest, sizeof largest);
     struct jsonw *w = report_finding(o, "auto");
     jsonw_i64(w, "bytes", usual);
@@ -270,15 +271,15 @@ static void report_usual(struct report_out *o, const struct hierarchy *h, int64_
     jsonw_i64(w, "enough_bytes", h->enough_bytes);
     if (h->usual_share >= CLOSE)
         report_say(o,
-                   "The size auto of other benchmarks, %s, reaches %.0f %% of the latency at %s "
-                   "(%.1f ns).",
-                   at, 100 * h->usual_share, largest, h->largest_ns);
+                   "The size auto of other benchmarks, %s, reaches %.0f %% of %.1f ns, the median "
+                   "latency above %s, up to %s.",
+                   at, 100 * h->usual_share, h->largest_ns, half, largest);
     else
         report_say(o,
-                   "The size auto of other benchmarks, %s, reaches only %.0f %% of the latency at "
-                   "%s (%.1f ns). Use size=%" PRId64
+                   "The size auto of other benchmarks, %s, reaches only %.0f %% of %.1f ns, the "
+                   "median latency above %s, up to %s. Use size=%" PRId64
                    "M to measure memory: from there on it is 95 %%.",
-                   at, 100 * h->usual_share, largest, h->largest_ns,
+                   at, 100 * h->usual_share, h->largest_ns, half, largest,
                    (h->enough_bytes + (1 << 20) - 1) >> 20);
 }
 

@@ -509,7 +509,8 @@ static void test_hierarchy(void)
         "The TLB holds 3",
         "A core has 12.0 loads of memory under way at once: 8.0 ns per load instead of 96.0.",
         "8.0 at 64 B (× 12.0)",
-        "128 MiB, reaches only 84 % of the latency at 512 MiB (91.0 ns). Use size=256M",
+        "128 MiB, reaches only 84 % of 91.0 ns, the median latency above 256 MiB, up to 512 MiB. "
+        "Use size=256M",
         NULL};
     struct matrix m[HIERARCHY_PARTS] = {0};
     struct report_source s = {.benchmark = BENCHMARK_HIERARCHY,
