@@ -354,11 +354,11 @@ static int result_print_notes(const struct cli *c, const struct result *r, bool 
 static void result_print_lines(const struct result *r, bool csv)
 {
     CLEANUP_BUF struct buf b = BUF_INIT;
-    for (int i = 0; i < r->n_matrices; i++) {
-        if (csv && i == 0)
-            matrix_write_csv_head(&r->matrices[i], &b);
-        (csv ? matrix_write_csv : matrix_write_ndjson)(&r->matrices[i], &b);
-    }
+    if (csv)
+        matrices_write_csv(r->matrices, r->n_matrices, &b);
+    else
+        for (int i = 0; i < r->n_matrices; i++)
+            matrix_write_ndjson(&r->matrices[i], &b);
     print_buf(&b);
 }
 

@@ -351,21 +351,44 @@ int matrix_from_json(struct matrix *m, const struct json *object, struct err *er
     return 0;
 }
 
-static void axis_head(const struct axis *a, struct buf *out)
+// Between ranks both axes are "rank": two columns or members of one name are one for most readers.
+static bool axes_are_named_alike(const struct axis *a, const struct axis *b)
 {
-    buf_fmt(out, ",%s%s%s", a->name, *a->unit ? "_" : "", a->unit);
+    return !strcmp(a->name, b->name) && !strcmp(a->unit, b->unit);
 }
 
-void matrix_write_csv_head(const struct matrix *m, struct buf *out)
+// The lines of all matrices have one head. What they do not share is not named in it.
+struct csv_head {
+    bool row, col, unit; // they share that name
+};
+
+static struct csv_head csv_head_of(const struct matrix *list, int n)
+{
+    struct csv_head h = {.row = true, .col = true, .unit = true};
+    for (int i = 0; i < n; i++) {
+        h.row = h.row && axes_are_named_alike(&list[i].row, &list[0].row);
+        h.col = h.col && axes_are_named_alike(&list[i].col, &list[0].col);
+        h.unit = h.unit && !strcmp(list[i].unit, list[0].unit);
+    }
+    if (n && h.row && h.col && axes_are_named_alike(&list[0].row, &list[0].col))
+        h.row = h.col = false;
+    return h;
+}
+
+static void csv_name(const char *name, const char *unit, struct buf *out)
+{
+    buf_fmt(out, ",%s%s%s", name, *unit ? "_" : "", unit);
+}
+
+static void csv_write_head(const struct csv_head *h, const struct matrix *m, struct buf *out)
 {
     buf_str(out, "matrix");
-    axis_head(&m->row, out);
-    axis_head(&m->col, out);
-    for (int f = 0; f < CELL_FIELDS; f++) {
-        bool value = cell_fields[f].kind == CELL_IS_VALUE;
-        buf_fmt(out, ",%s%s%s", cell_fields[f].name, value ? "_" : "", value ? m->unit : "");
-    }
-    buf_char(out, '\n');
+    csv_name(h->row ? m->row.name : "row", h->row ? m->row.unit : "", out);
+    csv_name(h->col ? m->col.name : "column", h->col ? m->col.unit : "", out);
+    for (int f = 0; f < CELL_FIELDS; f++)
+        csv_name(cell_fields[f].name,
+                 h->unit && cell_fields[f].kind == CELL_IS_VALUE ? m->unit : "", out);
+    buf_str(out, h->unit ? "\n" : ",unit\n");
 }
 
 void cell_write_csv(const struct cell *c, struct buf *out)
@@ -377,21 +400,32 @@ void cell_write_csv(const struct cell *c, struct buf *out)
             buf_char(out, ',');
 }
 
-void matrix_write_csv(const struct matrix *m, struct buf *out)
+static void csv_write_cells(const struct csv_head *h, const struct matrix *m, struct buf *out)
 {
     for (int r = 0; r < m->row.n; r++)
         for (int c = 0; c < m->col.n; c++) {
             buf_str(out, m->name);
             axis_csv(&m->row, r, out);
             axis_csv(&m->col, c, out);
-            const struct cell *cell = matrix_at(m, r, c);
-            cell_write_csv(cell, out);
+            cell_write_csv(matrix_at(m, r, c), out);
+            if (!h->unit)
+                buf_fmt(out, ",%s", m->unit);
             buf_char(out, '\n');
         }
 }
 
+void matrices_write_csv(const struct matrix *list, int n, struct buf *out)
+{
+    const struct csv_head h = csv_head_of(list, n);
+    if (n)
+        csv_write_head(&h, &list[0], out);
+    for (int i = 0; i < n; i++)
+        csv_write_cells(&h, &list[i], out);
+}
+
 void matrix_write_ndjson(const struct matrix *m, struct buf *out)
 {
+    const bool pairs = axes_are_named_alike(&m->row, &m->col);
     for (int r = 0; r < m->row.n; r++)
         for (int c = 0; c < m->col.n; c++) {
             struct jsonw w = jsonw_to(out);
@@ -399,8 +433,8 @@ void matrix_write_ndjson(const struct matrix *m, struct buf *out)
             jsonw_text(&w, "matrix", m->name);
             jsonw_text(&w, "quantity", m->quantity);
             jsonw_text(&w, "unit", m->unit);
-            jsonw_i64(&w, m->row.name, m->row.values[r]);
-            jsonw_i64(&w, m->col.name, m->col.values[c]);
+            jsonw_i64(&w, pairs ? "row" : m->row.name, m->row.values[r]);
+            jsonw_i64(&w, pairs ? "column" : m->col.name, m->col.values[c]);
             cell_write_members(matrix_at(m, r, c), &w);
             jsonw_end(&w);
             buf_char(out, '\n');

@@ -120,8 +120,10 @@ int matrix_from_json(struct matrix *m, const struct json *object, struct err *er
 void matrix_write_head_members(const struct matrix *m, struct jsonw *w);
 int matrix_head_from_json(struct matrix *m, const struct json *object, struct err *err);
 int matrix_axes_from_json(struct matrix *m, const struct json *object, struct err *err); // no cells
-// CSV: header "matrix,rank,working_set_bytes,<cell fields with unit>", one line a cell.
-void matrix_write_csv_head(const struct matrix *m, struct buf *out);
-void matrix_write_csv(const struct matrix *m, struct buf *out);
-// One JSON object a cell a line: {"matrix","rank","working_set",…}
+// CSV: one header "matrix,rank,working_set_bytes,<cell fields with unit>", one line a cell.
+// Matrices of several units have no unit in the header, but a last column "unit". Axes that they do
+// not share are "row" and "column", and so are two axes of one name.
+void matrices_write_csv(const struct matrix *list, int n, struct buf *out);
+// One JSON object a cell a line: {"matrix","rank","working_set",…}. Two axes of one name are "row"
+// and "column".
 void matrix_write_ndjson(const struct matrix *m, struct buf *out);

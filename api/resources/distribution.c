@@ -145,7 +145,8 @@ int distribution_csv(struct request *q, struct reply *r, struct err *err)
     int64_t below = 0;
     if (distribution_choose(q, &c, err) < 0)
         return -1;
-    buf_fmt(&body, "lower_%s,upper_%s,count,cumulative\n", c.m->unit, c.m->unit);
+    const char *unit = c.m->unit, *between = *unit ? "_" : "";
+    buf_fmt(&body, "lower%s%s,upper%s%s,count,cumulative\n", between, unit, between, unit);
     for (int i = 0; i < c.h.n_bins; i++) {
         below += c.h.counts[i];
         buf_fmt(&body, "%.*f,%.*f,%lld,%.*f\n", DIGITS, pooled_edge(&c.h, i), DIGITS,

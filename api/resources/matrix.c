@@ -41,11 +41,7 @@ int matrix_csv(struct request *q, struct reply *r, struct err *err)
     CLEANUP_BUF struct buf body = BUF_INIT;
     if (measured_load(q, &m, err) < 0)
         return -1;
-    for (int i = 0; i < m.n; i++) {
-        if (i == 0)
-            matrix_write_csv_head(&m.list[i], &body);
-        matrix_write_csv(&m.list[i], &body);
-    }
+    matrices_write_csv(m.list, m.n, &body);
     r->store = true;
     return reply_text(r, "text/csv; charset=utf-8; header=present", &body, err);
 }

@@ -70,9 +70,7 @@ static int as_table(const struct emit *e, struct buf *out, struct err *err)
 static int as_csv(const struct emit *e, struct buf *out, struct err *err)
 {
     (void)err;
-    matrix_write_csv_head(&e->matrix[0], out);
-    for (int i = 0; i < e->n_matrices; i++)
-        matrix_write_csv(&e->matrix[i], out);
+    matrices_write_csv(e->matrix, e->n_matrices, out);
     return 0;
 }
 

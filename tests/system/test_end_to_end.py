@@ -133,6 +133,25 @@ OTHERS = [
 NEEDS_TWO = {"pingpong", "c2c", "loaded", "scan", "atomics"}
 
 
+def check_lines_of_cells(daemon, run, matrices):
+    """No value of the CSV stands below the unit or the axis of another matrix, and no line of NDJSON has a member twice."""
+    path, units = f"/v1/runs/{run['id']}/matrix", {m["unit"] for m in matrices}
+    lines = list(csv.reader(io.StringIO(daemon.get(path + ".csv").body.decode())))
+    heads = lines.pop(0)
+    cells = [(m, cell) for m in matrices for row in m["cells"] for cell in row]
+    assert len(lines) == len(cells) and len(set(heads)) == len(heads), heads
+    at = next(i for i, head in enumerate(heads) if head.startswith("median"))
+    for line, (m, cell) in zip(lines, cells):
+        assert len(line) == len(heads) and line[0] == m["name"]
+        assert (float(line[at]) if line[at] else None) == (cell or {}).get("median")
+        assert (heads[at], line[-1]) == ("median", m["unit"]) if len(units) > 1 else heads[at] == f"median_{m['unit']}"
+        for head, axis in zip(heads[1:3], (m["rows"], m["cols"])):
+            assert head in (axis["name"], f"{axis['name']}_{axis['unit']}", "row", "column"), (head, axis["name"])
+    for line in daemon.get(path + ".ndjson").body.decode().splitlines():
+        names = [name for name, _ in json.loads(line, object_pairs_hook=list)]
+        assert len(names) == len(set(names)), names
+
+
 @pytest.mark.parametrize("benchmark,members,wanted", OTHERS,
                          ids=[f"{i}-{o[0]}" for i, o in enumerate(OTHERS)])
 def test_every_benchmark_by_the_daemon(finished, benchmark, members, wanted):
@@ -143,6 +162,7 @@ def test_every_benchmark_by_the_daemon(finished, benchmark, members, wanted):
     assert run["state"] == "succeeded", run.get("error")
     answer = daemon.get(f"/v1/runs/{run['id']}/matrix").json
     assert {m["name"] for m in answer["matrices"]} == wanted
+    check_lines_of_cells(daemon, run, answer["matrices"])
     assert all(r["cpu"] == r["cpu_wanted"] for r in answer["ranks"])
     assert run["method"] == ("classic-v1" if members.get("method") == "classic" else run["method"])
     shown = subprocess.run([f"{build_dir()}/client/numaprobe", "--url", f"http://127.0.0.1:{daemon.port}", "show",

@@ -91,13 +91,10 @@ static void tables(void)
 {
     struct matrix m CLEANUP(matrix_fini) = example();
     CLEANUP_BUF struct buf b = BUF_INIT;
-    matrix_write_csv_head(&m, &b);
+    matrices_write_csv(&m, 1, &b);
     CHECK(!strncmp(buf_text(&b), "matrix,rank,working_set_bytes,n,disturbed,median_ns,lo_ns", 57),
           "the head names units");
-    size_t head = b.len;
-    matrix_write_csv(&m, &b);
-    CHECK(!strncmp(buf_text(&b) + head, "concurrent,0,1048576,0,1,100.002,", 33),
-          "a cell is a line");
+    CHECK(strstr(buf_text(&b), "\nconcurrent,0,1048576,0,1,100.002,"), "a cell is a line");
     int lines = 0;
     for (const char *p = buf_text(&b); *p; p++)
         lines += *p == '\n';
@@ -111,11 +108,56 @@ static void tables(void)
           "each line is JSON");
 }
 
+// The head is right for the lines of all matrices: no MB/s stands below "median_ns".
+static void several_matrices(void)
+{
+    struct matrix list[2] = {example(), example()};
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    strcpy(list[1].name, "serial");
+    matrices_write_csv(list, 2, &b);
+    CHECK(strstr(buf_text(&b), "working_set_bytes,n,disturbed,median_ns,") &&
+              !strstr(buf_text(&b), ",unit"),
+          "one unit and one pair of axes are named in the head");
+
+    buf_reset(&b);
+    strcpy(list[1].unit, "MB/s");
+    matrices_write_csv(list, 2, &b);
+    CHECK(strstr(buf_text(&b), "matrix,rank,working_set_bytes,n,disturbed,median,lo,hi,") &&
+              strstr(buf_text(&b), ",confirmed,unit\n"),
+          "units that differ are no part of the head: %s", buf_text(&b));
+    char *serial = strstr(buf_text(&b), "\nserial,0,1048576,");
+    CHECK(serial && !strncmp(strchr(serial + 1, '\n') - 5, ",MB/s", 5) &&
+              strstr(buf_text(&b), ",ns\nserial,"),
+          "each line ends with its unit");
+
+    buf_reset(&b);
+    strcpy(list[1].col.name, "pages");
+    *list[1].col.unit = '\0';
+    matrices_write_csv(list, 2, &b);
+    CHECK(!strncmp(buf_text(&b), "matrix,rank,column,n,", 21),
+          "an axis that they do not share has no name of one of them");
+
+    buf_reset(&b);
+    strcpy(list[0].col.name, "rank");
+    *list[0].col.unit = '\0';
+    matrices_write_csv(list, 1, &b);
+    CHECK(!strncmp(buf_text(&b), "matrix,row,column,n,", 20), "no two columns have one name");
+    buf_reset(&b);
+    matrix_write_ndjson(list, &b);
+    struct err err = {0};
+    CLEANUP_JSON struct json *j = json_parse(buf_text(&b), strcspn(buf_text(&b), "\n"), &err);
+    CHECK(j && json_get_i64(j, "row", -1) == 0 && json_get_i64(j, "column", -1) == 1 << 20,
+          "no two members have one name: %s", err.text);
+    for (int i = 0; i < 2; i++)
+        matrix_fini(&list[i]);
+}
+
 int main(void)
 {
     limits();
     json_round_trip();
     refuses();
     tables();
+    several_matrices();
     return tap_done();
 }
