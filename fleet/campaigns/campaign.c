@@ -7,7 +7,10 @@
 #include "fleet/campaigns/parts.h"
 #include "fleet/campaigns/script.h"
 
-enum { TOUCH_MS = 20 }; // what happens meanwhile is stored together
+enum {
+    TOUCH_MS = 20,       // what happens meanwhile is stored together
+    STEP_MS = 10 * 1000, // a clock that is this far from where it was expected has been set
+};
 
 void campaigns_look_in(struct campaigns *all)
 {
@@ -24,6 +27,34 @@ void campaign_touch(struct campaign *c)
         return;
     c->due_ms = at;
     campaigns_look_in(c->all);
+}
+
+static void clock_was_set(struct campaign *c, int64_t step_ms)
+{
+    c->head.round_ms += step_ms;
+    if (c->planned)
+        probe_plan_clock_set(&c->plan, step_ms);
+    for (int i = 0; c->planned && i < c->nodes.n; i++) {
+        struct campaign_node *n = &c->states[i];
+        if (c->plan.nodes[i].state == PROBE_PENDING && c->plan.nodes[i].refused_ms) {
+            n->ended_ms = c->plan.nodes[i].refused_ms;
+            n->dirty = true;
+        }
+    }
+    campaign_touch(c);
+}
+
+int64_t campaigns_now(struct campaigns *all)
+{
+    const int64_t now = clock_wall_ms(), offset = now - clock_mono_ms();
+    const int64_t step = offset - all->offset_ms;
+    if (step > -STEP_MS && step < STEP_MS)
+        return now;
+    all->offset_ms = offset;
+    for (struct campaign *c = all->list; c; c = c->next)
+        if (!c->over)
+            clock_was_set(c, step);
+    return now;
 }
 
 void campaign_forget_round(struct campaign *c)

@@ -352,7 +352,7 @@ static bool more_nodes_come(const struct campaign *c)
 // The next round begins, or the campaign waits for that, or it has ended.
 static void round_over(struct campaign *c, const char *why)
 {
-    int64_t now = clock_wall_ms(), at = round_began(c, now) + c->request.each_ms;
+    int64_t now = campaigns_now(c->all), at = round_began(c, now) + c->request.each_ms;
     if (!c->request.each_ms) {
         campaign_end(c, FLEET_CAMPAIGN_DONE, why);
     } else if (at > now) {
@@ -425,7 +425,7 @@ static void submit_nodes(struct campaign *c)
 // Slurm starts the runs. They are seen when the node was collected from.
 static void await_slurm(struct campaign *c)
 {
-    int64_t now = clock_wall_ms(), until_ms = round_began(c, now) + c->request.rules.retry_ms;
+    int64_t now = campaigns_now(c->all), until_ms = round_began(c, now) + c->request.rules.retry_ms;
     int64_t look_ms = c->all->c->every_s * 1000;
     char why[CAMPAIGN_WHY];
     if (now >= until_ms)
@@ -472,7 +472,7 @@ static void campaign_advance(struct campaign *c)
     }
     if (await_nodes(c))
         return;
-    struct probe_clock now = clock_of_week(clock_wall_ms());
+    struct probe_clock now = clock_of_week(campaigns_now(c->all));
     struct probe_next next;
     char why[CAMPAIGN_WHY];
     while ((next = probe_plan_next(&c->plan, &now)).action == PROBE_START)
@@ -720,7 +720,7 @@ int64_t campaigns_submit(struct campaigns *all, const struct buf *text, const ch
     }
     c->head.id = c->request.dry_run ? DRY_IDS + ++all->dry : ++all->last;
     c->head.round = 1;
-    c->head.created_ms = c->head.round_ms = clock_wall_ms();
+    c->head.created_ms = c->head.round_ms = campaigns_now(all);
     snprintf(c->head.by, sizeof c->head.by, "%s", by);
     campaign_add(c);
     return c->head.id;
@@ -890,6 +890,7 @@ struct campaigns *campaigns_new(struct loop *loop, const struct fleetd_config *c
         return NULL;
     }
     *all = (struct campaigns){.loop = loop, .c = c, .poller = poller, .begun_ms = clock_mono_ms()};
+    all->offset_ms = clock_wall_ms() - all->begun_ms;
     if (campaigns_open(all, err) == 0)
         return all;
     campaigns_free(all);

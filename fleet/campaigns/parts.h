@@ -93,6 +93,7 @@ struct campaigns {
     struct campaigns_watch *watches;
     int64_t last, dry; // numbers that were given last
     int64_t begun_ms;  // monotonic
+    int64_t offset_ms; // of the wall clock to the monotonic one, as of the last step
     bool loaded;       // all of the store's are in the list
 };
 
@@ -111,6 +112,9 @@ struct campaign *campaign_active(const struct campaigns *all, int64_t id, struct
 // Something happened to this campaign: it is looked at in a moment.
 void campaign_touch(struct campaign *c);
 void campaigns_look_in(struct campaigns *all); // sets the timer to the earliest due_ms
+// UTC. Where the wall clock was set meanwhile, rounds and refusals get the times at which they were
+// by the clock as it is now: neither `each` nor retry_for ends by a step.
+int64_t campaigns_now(struct campaigns *all);
 
 // ---- probes.c
 

@@ -193,6 +193,17 @@ void probe_plan_end(struct probe_plan *p, int node, enum probe_state state, doub
     node_state(p, node, state);
 }
 
+void probe_plan_clock_set(struct probe_plan *p, int64_t step_ms)
+{
+    for (int i = 0; i < p->n; i++) {
+        struct probe_node *n = &p->nodes[i];
+        n->refused_ms += n->refused_ms ? step_ms : 0;
+        n->again_ms += n->again_ms ? step_ms : 0;
+    }
+    p->looked = p->first;
+    p->again_ms = 0;
+}
+
 // ---- What is next -------------------------------------------------------------------------------
 
 static bool failures_pile_up(const struct probe_plan *p)

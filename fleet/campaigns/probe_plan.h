@@ -107,6 +107,8 @@ struct probe_next probe_plan_next(struct probe_plan *p, const struct probe_clock
 void probe_plan_start(struct probe_plan *p, int node);
 bool probe_plan_refused(struct probe_plan *p, int node, int64_t now_ms, int64_t after_ms);
 void probe_plan_end(struct probe_plan *p, int node, enum probe_state state, double seconds);
+// The clock was set by so much: what nodes were refused was as long ago as before.
+void probe_plan_clock_set(struct probe_plan *p, int64_t step_ms);
 
 double probe_plan_longest(const struct probe_plan *p); // seconds that any probe is expected to take
 

@@ -64,7 +64,7 @@ void probe_refused(struct campaign *c, int node, int64_t after_ms, const char *w
     n->probing = PROBING_NOT;
     n->dirty = true;
     why_set(n, why);
-    int64_t now = clock_wall_ms();
+    int64_t now = campaigns_now(c->all);
     bool enough = probe_plan_refused(&c->plan, node, now, after_ms);
     n->ended_ms = enough ? now : c->plan.nodes[node].refused_ms;
     campaign_touch(c);

@@ -342,6 +342,34 @@ def test_a_window_is_in_local_time_on_both_sides_of_its_changes(collect, tmp_pat
     assert status == 200 and document["plan"]["begins"].startswith(begins), document
 
 
+@needs_faketime
+@pytest.mark.parametrize("jump", ["+2h", "-2h"])
+def test_a_clock_that_is_set_ends_no_round_and_no_retry(collect, tmp_path, monkeypatch, jump):
+    clock = tmp_path / "clock"
+    clock.mkdir()
+    c = collect(2, "--run-ms=3000", "--faults=node2 busy=1 0-6", collector=("--every=2",))
+    with monkeypatch.context() as patch:
+        for name, value in faked_clock(clock).items():
+            patch.setenv(name, value)
+        c.start()
+    c.wait_up(2)
+    number = begin(c, each="10m", retry_for="1h")
+    until(lambda: (d := show(c, number)) and states(d) == {"running": 1, "pending": 1} and [n["why"] for n in d["node_states"] if n["why"]])
+    for step in (jump, "+0"):
+        set_clock(clock, step)
+        last = until(lambda: (d := show(c, number)) and not states(d)["pending"] and not states(d)["running"] and d)
+        assert states(last) == {"done": 2}, last
+        touch = begin(c, name="touch")  # so that the clock is looked at
+        ended(c, touch)
+
+        def left():
+            ends = show(c, number)["campaign"]["until"]
+            return ends and datetime.datetime.fromisoformat(ends[:-1]) - datetime.datetime.fromisoformat(c.status()["now"][:-1])
+        until(lambda: (rest := left()) and datetime.timedelta(minutes=5) < rest < datetime.timedelta(minutes=10))
+        assert show(c, number)["campaign"]["round"] == 1
+    assert [len(probed(c, n)) for n in c.fleet.names] == [3, 3]
+
+
 def test_a_round_of_a_clock_that_was_ahead_delays_no_other(collect):
     c = collect(2, "--run-ms=50").start()
     c.wait_up(2)

@@ -263,6 +263,32 @@ static void test_clock_back(void)
     probe_plan_fini(&p);
 }
 
+// A step of the clock neither ends what is left of a node's time nor gives it more.
+static void test_clock_set(int64_t step_ms)
+{
+    struct probe_node nodes[2] = {{.past_s = 60}, {.past_s = 60}};
+    struct probe_rules rules = rules_of(1);
+    struct probe_clock now = clock_at(monday + MINUTE + step_ms);
+    struct probe_plan p;
+    struct err err;
+    CHECK(probe_plan_make(&p, &rules, nodes, 2, &err) == 0, "a plan");
+    probe_plan_start(&p, 0);
+    CHECK(!probe_plan_refused(&p, 0, monday, 5 * MINUTE), "that is busy");
+    probe_plan_clock_set(&p, step_ms);
+    CHECK(!p.nodes[1].refused_ms && !p.nodes[1].again_ms, "the other one was not refused");
+    CHECK_INT(probe_plan_next(&p, &now).node, 1, "which is next");
+    probe_plan_start(&p, 1);
+    probe_plan_end(&p, 1, PROBE_DONE, 60);
+    struct probe_next next = probe_plan_next(&p, &now);
+    CHECK(next.action == PROBE_AWAIT_TIME && next.until_ms == monday + 5 * MINUTE + step_ms,
+          "then what is left of the pause");
+    probe_plan_start(&p, 0);
+    CHECK(!probe_plan_refused(&p, 0, monday + step_ms + rules.retry_ms - 1, 0), "until its time");
+    probe_plan_start(&p, 0);
+    CHECK(probe_plan_refused(&p, 0, monday + step_ms + rules.retry_ms, 0), "has passed");
+    probe_plan_fini(&p);
+}
+
 // Probes that were running when the collector ended count against all limits.
 static void test_resumed(void)
 {
@@ -343,6 +369,8 @@ int main(void)
     test_failures();
     test_busy();
     test_clock_back();
+    test_clock_set(DAY_MIN * (int64_t)MINUTE);
+    test_clock_set(-DAY_MIN * (int64_t)MINUTE);
     test_resumed();
     test_all_refused();
     test_estimate();
