@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#define LAST_MS INT64_C(253402300799999) // the last that RFC 3339 can write: of the year 9999
+
 static uint64_t read_ns(clockid_t id)
 {
     struct timespec t;
@@ -128,8 +130,11 @@ const char *clock_read(const char *text, int64_t *wall_ms, bool *zoned)
         tm = whole;
         known = read_zone(&at, &east);
     }
+    const int64_t utc_ms = ((int64_t)timegm(&tm) - east * 60) * 1000 + ms;
+    if (utc_ms < 0 || utc_ms > LAST_MS) // in UTC it may be of another year
+        return NULL;
     *zoned = known;
-    *wall_ms = ((int64_t)timegm(&tm) - east * 60) * 1000 + ms;
+    *wall_ms = utc_ms;
     return at;
 }
 

@@ -13,7 +13,7 @@ int64_t clock_wall_ms(void);  // UTC, ms since 1970
 void clock_rfc3339(int64_t wall_ms, char out[static 32]);
 // Reads a time at the start of `text`: "2026-11-21", or with "T04:05:06" (a blank for the T will
 // do), a fraction, "Z" or "+02:00". *zoned: it said which zone; without, UTC is taken. Returns what
-// follows it, or NULL: none there, or no such day. From 1970 on.
+// follows it, or NULL: none there, or no such day. From 1970 to 9999, in UTC.
 const char *clock_read(const char *text, int64_t *wall_ms, bool *zoned);
 // The whole text is a day, or a time with its zone (RFC 3339).
 bool clock_parse(const char *text, int64_t *wall_ms);
