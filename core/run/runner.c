@@ -574,6 +574,8 @@ int runner_submit(struct runner *r, const struct spec *s, const char *key,
                        RUNNER_QUEUE_MAX);
     if (store_run_insert(r->store, s, r->gate.machine->hostname, key, id, again, err) < 0)
         return -1;
+    if (!*again)
+        waits_begin(&r->waits, *id, s->queue_s);
     if (within && !*again)
         in_jobs_put(&r->in_jobs, *id, within);
     runner_notify_state(r, *id);

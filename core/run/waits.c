@@ -15,24 +15,33 @@ static int waits_find(const struct waits *w, int64_t run_id)
     return -1;
 }
 
-// From now, or after a restart what is left of the time by the wall.
-static int waits_add(struct waits *w, const struct run *run)
+static int waits_add(struct waits *w, int64_t run_id, int64_t left_ms)
 {
-    int64_t most = run->spec.queue_s * 1000;
-    int64_t left = run->created_ms + most - clock_wall_ms();
     if (w->n == RUNNER_QUEUE_MAX)
         return -1;
-    left = left < 0 ? 0 : left < most ? left : most;
-    w->list[w->n] =
-        (struct wait){.run_id = run->id, .until_ms = clock_mono_ms() + left, .what = WAIT_UNKNOWN};
+    w->list[w->n] = (struct wait){
+        .run_id = run_id, .until_ms = clock_mono_ms() + left_ms, .what = WAIT_UNKNOWN};
     return w->n++;
+}
+
+void waits_begin(struct waits *w, int64_t run_id, int64_t queue_s)
+{
+    if (queue_s && waits_find(w, run_id) < 0)
+        waits_add(w, run_id, queue_s * 1000);
+}
+
+// Of a run that was requested before a restart: what is left of the time by the wall.
+static int64_t left_by_wall(const struct run *run)
+{
+    int64_t most = run->spec.queue_s * 1000, left = run->created_ms + most - clock_wall_ms();
+    return left < 0 ? 0 : left < most ? left : most;
 }
 
 int waits_note(struct waits *w, const struct run *run, int what, const char *text, int64_t *left_ms)
 {
     int at = waits_find(w, run->id);
     if (at < 0)
-        at = waits_add(w, run);
+        at = waits_add(w, run->id, left_by_wall(run));
     if (at < 0)
         return -1;
     struct wait *this = &w->list[at];
@@ -53,7 +62,7 @@ void waits_forget(struct waits *w, int64_t run_id)
 void waits_describe(const struct waits *w, struct run *run)
 {
     int at = waits_find(w, run->id);
-    if (at < 0)
+    if (at < 0 || w->list[at].what == WAIT_UNKNOWN)
         return;
     snprintf(run->waiting, sizeof run->waiting, "%s", w->list[at].text);
     if (w->list[at].what != WAIT_FOR_STORE)

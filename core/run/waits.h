@@ -23,6 +23,9 @@ struct waits { // all 0: none waits
     int n;
 };
 
+// A run with queue_s was requested now: a clock that is set before it could start first changes
+// nothing.
+void waits_begin(struct waits *w, int64_t run_id, int64_t queue_s);
 // `run` could not start because of `what` (see struct wait). *left_ms of the time that it may wait
 // are left; none at 0 or less. 1: that is news, 0: the same was in its way before. -1: there is no
 // room for it.

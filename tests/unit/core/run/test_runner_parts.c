@@ -98,6 +98,23 @@ static void test_time_left(void)
           "no more than it asked for, though the wall went back");
 }
 
+// The clock is set by 90 s between the request and the first look at the node.
+static void test_clock_of_a_wait(void)
+{
+    static struct waits w;
+    const struct blocker b = {.kind = ADMIT_BUSY_CPUS, .text = "CPU 1 is busy"};
+    struct run run = run_of(4, 90000, 60);
+    int64_t left;
+    waits_begin(&w, 3, 0);
+    CHECK_INT(w.n, 0, "a run that does not want to wait");
+    waits_begin(&w, 4, 60);
+    waits_describe(&w, &run);
+    CHECK(!*run.waiting && !run.wait_until_ms, "nothing is in its way so far");
+    CHECK(waits_note(&w, &run, b.kind, b.text, &left) == 1 && left > 50000 && left <= 60000,
+          "%d s are left", (int)(left / 1000));
+    CHECK_INT(w.n, 1, "it waits once");
+}
+
 static void test_what_is_told(void)
 {
     static struct waits w;
@@ -144,6 +161,7 @@ int main(void)
     test_removed_while_told();
     test_old_runs();
     test_time_left();
+    test_clock_of_a_wait();
     test_what_is_told();
     test_full();
     return tap_done();
