@@ -73,6 +73,7 @@ const struct param_table check_options = {check_params, COUNT_OF(check_params)};
 
 // --- Against a reference -----------------------------------------------------------------------
 
+enum { REFERENCE_AHEAD_S = 3600 };
 enum {
     REFERENCE_BYTES_MAX = 32 << 20,
     NEWEST_OF_EACH = 10, // runs of a benchmark, among which one is looked for that compares
@@ -86,6 +87,7 @@ struct reference_answer {
     const struct summary *run; // NULL: there is none
     int runs;                  // that were judged
     int64_t age_s;
+    bool ahead; // its node's clock was: it has no age, and would never be too old
     bool old;
 };
 
@@ -197,8 +199,9 @@ static int judge_runs(const struct summary_page *p, const struct class_reference
         return 0;
     int64_t ms = out->run->measured_ms ? out->run->measured_ms : out->run->finished_ms;
     out->age_s = (clock_wall_ms() - ms) / 1000;
+    out->ahead = out->age_s < -REFERENCE_AHEAD_S;
     out->age_s = out->age_s < 0 ? 0 : out->age_s;
-    out->old = f->max_age && out->age_s > f->max_age;
+    out->old = f->max_age && (out->ahead || out->age_s > f->max_age);
     if (out->old && out->verdict.state == REFERENCE_OK)
         out->verdict.state = REFERENCE_WARNING;
     return 0;
@@ -207,14 +210,15 @@ static int judge_runs(const struct summary_page *p, const struct class_reference
 static void reference_text(const struct reference_answer *a, const char *path, struct buf *out)
 {
     const struct class_reference_verdict *v = &a->verdict;
-    char age[32];
+    char age[32], dated[64];
     if (v->state == REFERENCE_UNKNOWN) {
         buf_fmt(out, "reference %s: %s", path, v->why);
         return;
     }
     print_duration(age, sizeof age, (double)a->age_s);
-    buf_fmt(out, "run %" PRId64 " of %s (%s old%s) against reference %s: ", a->run->id,
-            a->run->benchmark, age, a->old ? ", too old" : "", path);
+    snprintf(dated, sizeof dated, "%s old%s", age, a->old ? ", too old" : "");
+    buf_fmt(out, "run %" PRId64 " of %s (%s) against reference %s: ", a->run->id, a->run->benchmark,
+            a->ahead ? "dated in the future" : dated, path);
     if (v->worse)
         buf_fmt(out, "%d of %d metric%s significantly slower; ", v->worse, v->compared,
                 str_plural(v->compared));

@@ -123,17 +123,22 @@ static const char *verdict_text(const struct check_result *r)
     return noise ? "within the difference of its runs" : verdict_names[r->verdict];
 }
 
-static void check_write_text(struct answer *a, bool old)
+// A run that the node's clock dated ahead has no age, and would never be too old.
+enum { CHECK_AHEAD_S = 3600 };
+
+static void check_write_text(struct answer *a, bool old, bool ahead)
 {
     const struct check_result *r = a->r;
-    char age[32];
+    char age[32], dated[64];
     age_text(a->age_s, age, sizeof age);
+    snprintf(dated, sizeof dated, "%s old%s", age, old ? ", too old" : "");
+    if (ahead)
+        snprintf(dated, sizeof dated, "dated in the future");
     if (!r->compared)
         snprintf(a->text, sizeof a->text, "baseline %s: %s", r->baseline, r->why);
     else
-        snprintf(a->text, sizeof a->text, "run %lld of %s (%s old%s) against baseline %s: %s; %s",
-                 (long long)r->run, r->benchmark, age, old ? ", too old" : "", r->baseline,
-                 verdict_text(r), r->text);
+        snprintf(a->text, sizeof a->text, "run %lld of %s (%s) against baseline %s: %s; %s",
+                 (long long)r->run, r->benchmark, dated, r->baseline, verdict_text(r), r->text);
 }
 
 static struct answer answer_of(const struct check_result *r, const struct check_options *options)
@@ -141,12 +146,13 @@ static struct answer answer_of(const struct check_result *r, const struct check_
     struct answer a = {.r = r, .options = options, .state = r->state, .age_s = -1};
     if (r->run)
         a.age_s = (clock_wall_ms() - r->measured_ms) / 1000;
+    bool ahead = r->run && a.age_s < -CHECK_AHEAD_S;
     if (a.age_s < 0 && r->run)
         a.age_s = 0;
-    bool old = options->max_age_s && a.age_s > options->max_age_s;
+    bool old = options->max_age_s && (ahead || a.age_s > options->max_age_s);
     if (old && a.state == CHECK_OK)
         a.state = CHECK_WARNING;
-    check_write_text(&a, old);
+    check_write_text(&a, old, ahead);
     return a;
 }
 

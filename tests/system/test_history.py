@@ -517,6 +517,16 @@ def restart_with(daemon, *statements):
     daemon.start()
 
 
+def test_check_of_a_run_of_a_clock_that_was_ahead(own):
+    assert baseline(own, "default", succeed(own)).status == 200
+    restart_with(own, "UPDATE metric SET measured_ms = measured_ms + 31536000000",
+                 "UPDATE run SET measured_ms = measured_ms + 31536000000")
+    answer = own.get("/v1/check?max_age=86400").json
+    assert answer["state"] == "WARNING" and "(dated in the future)" in answer["text"] and answer["age_s"] == 0, answer
+    answer = own.get("/v1/check").json
+    assert answer["state"] == "OK" and "(dated in the future)" in answer["text"], answer
+
+
 def test_check_of_an_old_run_and_of_nothing(own):
     assert baseline(own, "default", succeed(own)).status == 200
     restart_with(own, "UPDATE metric SET measured_ms = measured_ms - 172800000",
@@ -826,6 +836,9 @@ def test_check_against_a_reference(own, bench, tmp_path):
     assert (row["code"], row["run"], row["state"], row["baseline"]) == ("2", str(slow), "CRITICAL", "")
     assert row["reference"] == str(path) and float(row["worst_percent"]) == answer["worst"]["percent"], row
     assert answer["metrics_worse"] > 0 and answer["line"].startswith("NUMAPROBE CRITICAL - ")
+    restart_with(own, "UPDATE run SET measured_ms = measured_ms + 31536000000")
+    ahead = cli(own, "check", flag, "--warn=60", "--crit=90", "--max-age=86400")
+    assert ahead.returncode == 1 and f"run {slow} of latency (dated in the future) against" in ahead.stdout, ahead
 
 
 def test_check_against_a_reference_that_cannot_be_used(own, tmp_path):
