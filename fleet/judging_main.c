@@ -164,6 +164,13 @@ static void judge_responding(struct judging_work *w, const struct judged_node *n
     }
 }
 
+// A history that is yet to begin came while the clock was ahead: it is not known when.
+static bool reinstalled_lately(const struct judging_work *w, const struct judging_feeds *feeds)
+{
+    return feeds->closed && feeds->open_ms > w->now_ms - REINSTALLED_DAYS * DAY_MS &&
+           feeds->open_ms <= w->now_ms + KEPT_AHEAD_MS;
+}
+
 static void judge_node(struct judging_work *w, const struct judged_node *n,
                        const struct judging_feeds *feeds)
 {
@@ -173,7 +180,7 @@ static void judge_node(struct judging_work *w, const struct judged_node *n,
         buf_fmt(&w->text, "%s: what it sent ended the process that reads it", n->name);
         add_fact(w, n, KEPT_POISON, 0);
     }
-    if (feeds->closed && feeds->open_ms > w->now_ms - REINSTALLED_DAYS * DAY_MS) {
+    if (reinstalled_lately(w, feeds)) {
         buf_fmt(&w->text, "%s: it was reinstalled, and has a new history", n->name);
         add_fact(w, n, KEPT_REINSTALLED, feeds->open_ms);
     }

@@ -170,6 +170,11 @@ def test_a_repaired_node_closes_its_finding(collect):  # noqa: F811
     status, problem = put(c, f["id"], state="acknowledged")
     assert status == 409 and problem["member"] == "state", "nothing is left to acknowledge"
     assert len(until(lambda: (r := findings(c, "?what=reinstalled")) and len(r) == 30 and r)) == 30
+    c.stop()  # as if the clock had been a year ahead then
+    with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db")) as db, db:
+        db.execute("UPDATE feed SET first_ms = first_ms + 31536000000")
+    c.start()
+    until(lambda: len(findings(c, "?what=reinstalled&state=closed")) == 30)
 
 
 def test_what_nodes_respond_is_found_and_closes_by_itself(collect):  # noqa: F811
