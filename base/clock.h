@@ -8,6 +8,7 @@
 uint64_t clock_mono_ns(void); // CLOCK_MONOTONIC_RAW
 uint64_t clock_cpu_ns(void);  // what this thread has computed
 int64_t clock_mono_ms(void);  // CLOCK_MONOTONIC: what the timers of the loop count in
+int64_t clock_mono_us(void);  // the same clock, as systemd counts it
 int64_t clock_wall_ms(void);  // UTC, ms since 1970
 // 1700000000123 -> "2023-11-14T22:13:20.123Z" (RFC 3339 UTC, 24 characters)
 void clock_rfc3339(int64_t wall_ms, char out[static 32]);

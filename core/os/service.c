@@ -173,9 +173,9 @@ void service_ready(struct service *s)
 void service_reloading(struct service *s)
 {
     char text[64];
-    // The time lets systemd distinguish this reload from an earlier one.
-    snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
-             clock_mono_ms() * USEC_OF_MS);
+    // The time lets systemd distinguish this reload from an earlier one: with Type=notify-reload it
+    // ignores one that is before its own request, which may be of the same millisecond.
+    snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_mono_us());
     service_notify(s, text);
 }
 

@@ -318,6 +318,17 @@ def test_reload_of_what_is_live(configured, systemd):
     assert "STATUS=Ready" in systemd.heard[-2]
 
 
+def test_a_reload_is_not_dated_before_its_request(configured, systemd):
+    """With Type=notify-reload systemd ignores one that is, and most come in the millisecond of their request."""
+    d = configured("keep_runs = 7\n")
+    for _ in range(20):
+        asked = time.monotonic_ns() // 1000
+        d.process.send_signal(signal.SIGHUP)
+        (at,) = [line for line in systemd.wait_for("RELOADING=1") if line.startswith("MONOTONIC_USEC=")]
+        assert asked <= int(at.split("=")[1]) <= time.monotonic_ns() // 1000
+        systemd.wait_for("READY=1")
+
+
 def test_reload_says_what_needs_a_restart(configured, systemd):
     d = configured("log_level = warn\n", args=["--log-level=info"])
     said = d.reload("socket = none\nlisten = 127.0.0.1:1\njob_user = nobody\nkeep_runs = 3\n", READ_AGAIN)
