@@ -397,13 +397,26 @@ int store_run_restore(struct store *s, const struct run_restore *r, struct err *
     return sq_exec(s->db, text, err);
 }
 
+// The end of a run that another process began is now, but not before its start, which a clock that
+// was ahead then has dated.
+static int ended_now_ms(struct store *s, int64_t id, int64_t *ms, struct err *err)
+{
+    char sql[80];
+    int64_t started_ms, now_ms = clock_wall_ms();
+    snprintf(sql, sizeof sql, "SELECT coalesce(started_ms, 0) FROM run WHERE id = %" PRId64, id);
+    if (sq_number(s->db, sql, &started_ms, err) < 0)
+        return -1;
+    *ms = now_ms > started_ms ? now_ms : started_ms;
+    return 0;
+}
+
 static int interrupt_all(struct store *s, const char *text, int64_t *n, struct err *err)
 {
     struct run_result r = {.state = RUN_INTERRUPTED, .error = ERR_UNAVAILABLE, .error_text = text};
     int64_t id;
     int found;
     while ((found = runs_number(s->queries[Q_RUNNING], &id, err)) > 0) {
-        if (store_finish(s, id, &r, err) < 0)
+        if (ended_now_ms(s, id, &r.finished_ms, err) < 0 || store_finish(s, id, &r, err) < 0)
             return -1;
         ++*n;
     }

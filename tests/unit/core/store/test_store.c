@@ -206,11 +206,16 @@ static void test_list_and_delete(struct store *s)
     last = 0;
     CHECK(store_run_list(s, &f, count, &last, &more, &err) == 0 && last == 0, "none in the future");
     CHECK_INT(feed_last(s), 1, "the feed's last");
-    CHECK(start(s, a) == 0 && store_run_interrupt_all(s, "power", &n, &err) == 0 && n == 1,
-          "what ran is interrupted");
+    CHECK(start(s, a) == 0 &&
+              sqlite3_exec(s->db, "UPDATE run SET started_ms = started_ms + 31536000000", NULL,
+                           NULL, NULL) == SQLITE_OK,
+          "a run begins while the clock is ahead");
+    CHECK(store_run_interrupt_all(s, "power", &n, &err) == 0 && n == 1, "what ran is interrupted");
     CHECK_INT(feed_last(s), 2, "and the feed has it");
     struct run r;
     CHECK(store_run_get(s, a, &r, &err) == 0 && r.state == RUN_INTERRUPTED && r.seq == 2, "seq 2");
+    CHECK(r.started_ms > clock_wall_ms() && r.finished_ms == r.started_ms,
+          "it ended when it started at the earliest");
     run_fini(&r);
     CHECK(store_run_delete(s, a, &err) == 0 && store_run_delete(s, 1, &err) == 0, "deleted");
     struct run_result canceled = {.state = RUN_CANCELED, .error = ERR_CONFLICT, .error_text = "x"};
