@@ -39,6 +39,16 @@ int64_t clock_wall_ms(void)
     return (int64_t)(read_ns(CLOCK_REALTIME) / 1000000u);
 }
 
+struct clock_local clock_local_of(int64_t wall_ms)
+{
+    time_t seconds = (time_t)(wall_ms / 1000);
+    struct tm tm = {0};
+    tzset(); // localtime_r() reads the zone once
+    localtime_r(&seconds, &tm);
+    return (struct clock_local){(tm.tm_wday + 6) % 7, tm.tm_hour * 60 + tm.tm_min,
+                                tm.tm_gmtoff * INT64_C(1000)};
+}
+
 void clock_rfc3339(int64_t wall_ms, char out[static 32])
 {
     time_t s = (time_t)(wall_ms / 1000);

@@ -10,6 +10,13 @@ uint64_t clock_cpu_ns(void);  // what this thread has computed
 int64_t clock_mono_ms(void);  // CLOCK_MONOTONIC: what the timers of the loop count in
 int64_t clock_mono_us(void);  // the same clock, as systemd counts it
 int64_t clock_wall_ms(void);  // UTC, ms since 1970
+// The local time of the week (Monday is 0), and how far it is ahead of UTC, in the zone that the
+// system has now: it may have been set since the process began.
+struct clock_local {
+    int day, minute;
+    int64_t east_ms;
+};
+struct clock_local clock_local_of(int64_t wall_ms);
 // 1700000000123 -> "2023-11-14T22:13:20.123Z" (RFC 3339 UTC, 24 characters)
 void clock_rfc3339(int64_t wall_ms, char out[static 32]);
 // Reads a time at the start of `text`: "2026-11-21", or with "T04:05:06" (a blank for the T will

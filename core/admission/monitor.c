@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -144,11 +143,9 @@ static int *cpus_of(const struct plan *p)
 
 static void set_local_time(struct admission_input *in)
 {
-    time_t now = (time_t)(clock_wall_ms() / 1000);
-    struct tm tm = {0};
-    localtime_r(&now, &tm);
-    in->day = (tm.tm_wday + 6) % 7;
-    in->minute = tm.tm_hour * 60 + tm.tm_min;
+    const struct clock_local now = clock_local_of(clock_wall_ms());
+    in->day = now.day;
+    in->minute = now.minute;
 }
 
 // The last reading becomes the earlier one, unless that is still young.

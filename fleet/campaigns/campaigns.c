@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 
 #include "analysis/peers/interned.h"
 #include "base/cleanup.h"
@@ -36,24 +35,14 @@ enum {
 
 static struct probe_clock clock_of_week(int64_t ms)
 {
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm = {0};
-    localtime_r(&seconds, &tm);
-    return (struct probe_clock){ms, (tm.tm_wday + 6) % 7, tm.tm_hour * 60 + tm.tm_min};
-}
-
-static int64_t zone_ms(int64_t ms)
-{
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm = {0};
-    localtime_r(&seconds, &tm);
-    return tm.tm_gmtoff * INT64_C(1000);
+    const struct clock_local local = clock_local_of(ms);
+    return (struct probe_clock){ms, local.day, local.minute};
 }
 
 // A plan counts the local minutes of the week. A day of 23 or 25 hours may lie before `at_ms`.
 static int64_t local_to_utc(int64_t now_ms, int64_t at_ms)
 {
-    return at_ms + zone_ms(now_ms) - zone_ms(at_ms);
+    return at_ms + clock_local_of(now_ms).east_ms - clock_local_of(at_ms).east_ms;
 }
 
 // ---- Its nodes ----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import pathlib
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 
@@ -36,6 +37,33 @@ def closed(make_daemon, *args, hours=None, home=None):
     """A daemon whose node is closed and, but for that, always free."""
     return make_daemon({**fake_bench_env(), "NUMAPROBED_ADMISSION": "refuse"},
                        [*FREE, *([] if hours == "" else [f"--hours={closed_hours()}"]), *args], home)
+
+
+def zone_file(path, east_s, changed):
+    """A zone without summer time; the C library reads a file again whose time differs by a second."""
+    path.write_bytes(b"TZif" + bytes(16) + struct.pack(">6l", 0, 0, 0, 0, 1, 4) + struct.pack(">lbb", east_s, 0, 0) + b"XXX\0")
+    os.utime(path, (changed, changed))
+
+
+@pytest.mark.skipif(subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0 or not os.path.exists("/etc/localtime"),
+                    reason="no mount namespace, or no zone")
+def test_hours_are_of_the_zone_that_the_system_has_now(numaprobed, make_daemon, tmp_path):
+    """As timedatectl sets it while the daemon runs."""
+    zone, program = tmp_path / "zone", tmp_path / "numaprobed"
+    zone_file(zone, 0, 1000000000)
+    program.write_text(f"""#!/bin/sh
+exec unshare -m sh -c 'mount --bind {zone} "$(readlink -f /etc/localtime)" && exec {numaprobed} "$@"' sh "$@"
+""")
+    program.chmod(0o755)
+    now = datetime.datetime.now(datetime.timezone.utc)
+    around = [(now + datetime.timedelta(hours=h)).strftime("%H:%M") for h in (-2, 2)]
+    daemon = make_daemon({**fake_bench_env(), "NUMAPROBED_ADMISSION": "refuse"}, [*FREE, f"--hours={around[0]}-{around[1]}"], program=program)
+    assert daemon.get("/v1/availability").json["available"]
+    zone_file(zone, 12 * 3600, 1000000001)
+    answer = daemon.get("/v1/availability").json
+    assert [b["kind"] for b in answer["blockers"]] == ["outside_hours"], answer
+    zone_file(zone, 0, 1000000002)
+    assert daemon.get("/v1/availability").json["available"]
 
 
 def test_by_default_a_node_that_is_not_free_refuses(numaprobed, tmp_path_factory):
