@@ -266,7 +266,7 @@ static void result_table_note_disturbed(const struct matrix *m, struct buf *out)
         }
     }
     for (int i = 0; i < n; i++)
-        kept += isfinite(m->cells[i].v[CELL_N]) ? m->cells[i].v[CELL_N] : 0;
+        kept += isfinite(m->cells[i].v[CELL_N]) ? cell_kept(&m->cells[i]) : 0;
     if (!touched)
         return;
     char head[96];

@@ -45,6 +45,12 @@ void cell_clear(struct cell *c)
     c->sketch = (struct sketch){0};
 }
 
+double cell_kept(const struct cell *c)
+{
+    bool stands_in = c->v[CELL_N] == 1 && c->v[CELL_DISTURBED] >= 1 && isnan(c->v[CELL_MEAN]);
+    return stands_in ? 0 : c->v[CELL_N];
+}
+
 bool cell_histogram(const struct cell *c, struct histogram *h)
 {
     return sketch_read(h, &c->sketch, c->v[CELL_N], c->v[CELL_MIN]);

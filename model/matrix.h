@@ -101,7 +101,10 @@ int matrix_init(struct matrix *m, const char *name, const char *quantity, const 
 void matrix_fini(struct matrix *m);
 int64_t matrices_cells(const struct matrix *list, int n); // of all together
 struct cell *matrix_at(const struct matrix *m, int row, int col);
-void cell_clear(struct cell *c);                                // all NaN
+void cell_clear(struct cell *c); // all NaN
+// Its undisturbed samples: n, or 0 where that one is disturbed too and stands in for others. Then
+// the cell has no mean.
+double cell_kept(const struct cell *c);
 bool cell_histogram(const struct cell *c, struct histogram *h); // false: it has no sketch
 
 void cell_write_csv(const struct cell *c, struct buf *out); // ",7,11.530,…": empty if not known

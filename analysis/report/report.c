@@ -39,7 +39,7 @@ static void add_samples(struct placement *p, const struct matrix *m)
             continue;
         p->cells++;
         p->lone += v[CELL_N] <= 1;
-        p->kept += v[CELL_N];
+        p->kept += cell_kept(&m->cells[k]);
         p->disturbed += v[CELL_DISTURBED];
     }
 }

@@ -105,18 +105,18 @@ double samples_disturbed(const struct matrix *list, int n)
     double kept = 0, disturbed = 0;
     for (int i = 0; i < n; i++)
         for (int k = 0; k < list[i].row.n * list[i].col.n; k++) {
-            const double *v = list[i].cells[k].v;
-            if (isnan(v[CELL_N]) || isnan(v[CELL_DISTURBED]))
+            const struct cell *c = &list[i].cells[k];
+            if (isnan(c->v[CELL_N]) || isnan(c->v[CELL_DISTURBED]))
                 continue;
-            kept += v[CELL_N];
-            disturbed += v[CELL_DISTURBED];
+            kept += cell_kept(c);
+            disturbed += c->v[CELL_DISTURBED];
         }
     return kept + disturbed > 0 ? disturbed / (kept + disturbed) : NAN;
 }
 
 bool cell_disturbed(const struct cell *c)
 {
-    double kept = c->v[CELL_N], left_out = c->v[CELL_DISTURBED];
+    double kept = cell_kept(c), left_out = c->v[CELL_DISTURBED];
     return left_out > 0 && (kept <= 1 || left_out >= SAMPLES_DOUBTFUL * (kept + left_out));
 }
 

@@ -312,6 +312,9 @@ int cell_sum_up(const struct cell_sum *sum, const struct spec *p, struct cell *c
         return -1;
     sketch_of(&c->sketch, sum->values, sum->n);
     c->v[CELL_DISTURBED] = sum->left_out; // with the one that stands in
+    if (!sum->n)                          // of that one the rest is not known
+        for (int f = CELL_P10; f <= CELL_MEAN; f++)
+            c->v[f] = NAN;
     c->v[CELL_OVERLAP] = !sum->concurrent ? NAN : sum->n ? sum->shared_ns / sum->kept_ns : 0;
     counted_cell(&sum->counted, c);
     if (p->precision > 0) // otherwise nothing was promised

@@ -469,6 +469,12 @@ static void test_doubts_first(void)
     const struct report_source s = {.benchmark = BENCHMARK_BANDWIDTH, .matrices = &m, .n = 1};
     CLEANUP_BUF struct buf md = BUF_INIT, js = BUF_INIT;
     show(&s, &md, &js);
+    CHECK(str_starts(buf_text(&md), "## Caveats\n\n- 100 % of the samples were disturbed"),
+          "two of two: the least disturbed one stands in");
+    m.cells[0].v[CELL_MEAN] = 12300; // of an undisturbed one
+    buf_reset(&md);
+    buf_reset(&js);
+    show(&s, &md, &js);
     CHECK(str_starts(buf_text(&md), "## Caveats\n\n- 67 % of the samples were disturbed") &&
               strstr(buf_text(&md), "- 1 of 1 cells have at most one undisturbed sample"),
           "what makes numbers doubtful is the first that is said");

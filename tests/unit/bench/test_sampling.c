@@ -225,6 +225,9 @@ static void sums(struct sampler *s)
     CHECK(clean == 0 && c.v[CELL_N] == 1 && c.v[CELL_DISTURBED] == 9,
           "none clean: the least disturbed stands in, and is counted with the others");
     CHECK(!cell_histogram(&c, &h), "and there is no distribution");
+    CHECK(isnan(c.v[CELL_MEAN]) && isnan(c.v[CELL_P10]) && isnan(c.v[CELL_P99]) &&
+              cell_kept(&c) == 0,
+          "nor what needs kept samples: 9 of 9 are disturbed, not 9 of 10");
     disturb(s, 0, 0.1);
     for (int i = 1; i < 9; i++)
         disturb(s, i, 0);
