@@ -98,9 +98,11 @@ static const char *const sql[STORE_QUERIES] = {
         "WHERE m.run_id = ?1",
     [Q_SUMMARY_COUNT] = "SELECT count(*) FROM metric INDEXED BY metric_run WHERE run_id = ?1",
     [Q_TOPOLOGY_BY_HASH] = "SELECT xml FROM topology WHERE hash = ?1",
+    // Of a later version too: its numaprobe was here before, and stored others under these names.
     [Q_METRICS_MISSING] = "SELECT id FROM run INDEXED BY run_without_metrics "
-                          "WHERE state = 'succeeded' AND metrics_version < ?1 "
-                          "ORDER BY metrics_version, id LIMIT 1",
+                          "WHERE state = 'succeeded' AND metrics_version < ?1 UNION ALL "
+                          "SELECT id FROM run INDEXED BY run_without_metrics "
+                          "WHERE state = 'succeeded' AND metrics_version > ?1 LIMIT 1",
     [Q_IMPORTED] = "UPDATE run SET source = 'imported', measured_ms = ?2, label = ?3, "
                    "started_ms = ?4, plan = ?5, class_hash = ?6, config_hash = ?7, "
                    "topology_hash = (SELECT hash FROM topology WHERE hash = ?8) WHERE id = ?1",
@@ -138,11 +140,17 @@ static const char *const sql[STORE_QUERIES] = {
         "ORDER BY s.newest_run DESC, s.id LIMIT ?2",
     [Q_NEWEST_COUNT] = "SELECT count(*) FROM (SELECT 1 FROM series INDEXED BY series_newest "
                        "WHERE node = ?1 AND newest_run > 0 LIMIT ?2)",
-    [Q_PENDING] = "SELECT count(*) FROM (SELECT 1 FROM run INDEXED BY run_without_metrics "
-                  "WHERE state = 'succeeded' AND metrics_version < ?1 LIMIT ?2)",
+    [Q_PENDING] = "SELECT count(*) FROM ("
+                  "SELECT 1 FROM run INDEXED BY run_without_metrics "
+                  "WHERE state = 'succeeded' AND metrics_version < ?1 UNION ALL "
+                  "SELECT 1 FROM run INDEXED BY run_without_metrics "
+                  "WHERE state = 'succeeded' AND metrics_version > ?1 LIMIT ?2)",
     [Q_PENDING_OF_NODE] =
-        "SELECT count(*) FROM (SELECT 1 FROM run INDEXED BY run_of_node "
-        "WHERE state = 'succeeded' AND metrics_version < ?1 AND node = ?3 LIMIT ?2)",
+        "SELECT count(*) FROM ("
+        "SELECT 1 FROM run INDEXED BY run_of_node "
+        "WHERE state = 'succeeded' AND metrics_version < ?1 AND node = ?3 UNION ALL "
+        "SELECT 1 FROM run INDEXED BY run_of_node "
+        "WHERE state = 'succeeded' AND metrics_version > ?1 AND node = ?3 LIMIT ?2)",
     [Q_STATES] = "SELECT substr(name, 6), value FROM counter "
                  "WHERE name >= 'runs.' AND name < 'runs/'",
     [Q_BASELINES] = "SELECT b.name,b.created_ms,r.run_id FROM baseline AS b "

@@ -380,6 +380,8 @@ static void test_other_work(void)
     FEW(100, pending(NULL, 2), "runs without metrics, no more than are counted");
     FEW(100, pending("b", 2), "of a node");
     FEW(0, pending("b", 1), "none of this version");
+    FEW(100, pending(NULL, 0), "those of a later version");
+    FEW(100, pending("b", 0), "of a node");
     FEW(0, pending("z", 2), "none of another node");
     FEW(1, values("many"), "newest values of a node with many series");
     FEW(0, values("imports"), "none of one that has imports only");
@@ -406,6 +408,7 @@ static void test_other_work(void)
     FEW(0, list_series("same", "many", "same"), "of all three");
     FEW(0, store_run_without_metrics(s, 1, &id, &err), "all have metrics");
     FEW(1, store_run_without_metrics(s, 2, &id, &err), "none of the next version");
+    FEW(1, store_run_without_metrics(s, 0, &id, &err), "nor of the version before");
     const struct metric m = {"other", "ns", 1, 1, 1};
     const struct run_metrics put = {1, "", &m, 1};
     FEW(0, store_run_metrics(s, 3, &put, &err), "metrics are replaced");
