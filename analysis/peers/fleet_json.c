@@ -199,6 +199,7 @@ void fleet_sides_write_json(const struct fleet_sides *s, struct jsonw *w)
     jsonw_i64(w, "slower", s->slower);
     jsonw_i64(w, "faster", s->faster);
     jsonw_i64(w, "alone", s->alone);
+    jsonw_i64(w, "otherwise", s->otherwise);
     jsonw_array(w, "metrics");
     for (int i = 0; i < s->n; i++)
         write_sides_metric(s, &s->list[i], w);

@@ -242,16 +242,33 @@ static int sides_judge(struct fleet_sides *s, struct err *err)
     return 0;
 }
 
+// Whether a metric of one node alone is in the list again, of another node and measured otherwise:
+// while a fleet is updated. Nodes of two classes count too.
+static bool sides_measured_otherwise(const struct sides_list *l, int metric)
+{
+    const struct sides_metric *m = &l->list[metric];
+    for (int i = 0; i < l->n; i++)
+        if (i != metric && !sides_same_probe(l->probe[i], l->probe[metric]) &&
+            strcmp(l->list[i].metric, m->metric) == 0 &&
+            strcmp(l->list[i].benchmark, m->benchmark) == 0 &&
+            strcmp(l->list[i].variant, m->variant) == 0)
+            return true;
+    return false;
+}
+
 static int sides_find_metrics(struct fleet_sides *s, struct err *err)
 {
     struct sides_list all CLEANUP(sides_list_fini) = {0};
     if (sides_list_grow(&all, 0, err) < 0 || sides_add_classes(&all, s->f, err) < 0)
         return -1;
+    for (int i = 0; i < all.n; i++) {
+        bool alone = sides_measure(&all.list[i], s->nodes) < SIDES_MIN;
+        s->alone += alone;
+        s->otherwise += alone && sides_measured_otherwise(&all, i);
+    }
     for (int i = 0; i < all.n; i++)
         if (sides_measure(&all.list[i], s->nodes) >= SIDES_MIN)
             all.list[s->n++] = all.list[i];
-        else
-            s->alone++;
     s->list = steal_ptr(&all.list);
     qsort(s->list, (size_t)s->n, sizeof *s->list, sides_metric_order);
     return s->nodes == 2 ? sides_judge(s, err) : 0;

@@ -28,6 +28,7 @@ struct fleet_sides {
     struct sides_fact *facts;  // hardware first, each by how likely it explains a difference; owned
     struct sides_metric *list; // that two nodes have or more, the most different first; owned
     int alone;                 // metrics that only one node has
+    int otherwise;             // of these: that another one has by another method or version
     int slower, faster;        // of two nodes: metrics of the second
 };
 

@@ -102,7 +102,14 @@ static void effect_print(const struct cli *c, struct gather *g, const struct fle
     }
     if (c->output == OUTPUT_TABLE)
         effect_print_head(c, e);
-    effect_print_metrics(c, e);
+    if (c->output == OUTPUT_TABLE && !e->n)
+        print_paragraph(
+            c,
+            "no node that changed has enough runs of a metric before and after that, measured "
+            "by the same method and version of the metrics",
+            0);
+    else
+        effect_print_metrics(c, e);
 }
 
 // The worst verdict that any metric has.

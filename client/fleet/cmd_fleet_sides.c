@@ -117,6 +117,10 @@ static void sides_print_metrics(const struct cli *c, const struct fleet_sides *s
         puts("the nodes have no metric in common");
     if (s->alone)
         printf("%d more metric%s of one node alone\n", s->alone, str_plural(s->alone));
+    if (s->otherwise)
+        printf("%d of them by another method or version of the metrics than that of another node: "
+               "not compared\n",
+               s->otherwise);
     if (s->n && s->nodes == 2)
         printf("%s is slower in %d metric%s, faster in %d\n", side_name(s, 1), s->slower,
                str_plural(s->slower), s->faster);

@@ -58,7 +58,7 @@ static void test_facts(void)
             CHECK(strcmp(s.facts[i].value[0], "a") == 0 && !s.facts[i].value[1],
                   "a fact that one node has");
     CHECK(fleet_sides_facts_known(&s, 1) && !fleet_sides_facts_known(&s, 2), "of whom facts are");
-    CHECK(s.n == PAGE_METRICS && s.list[0].of[2].runs == 5 && !s.alone,
+    CHECK(s.n == PAGE_METRICS && s.list[0].of[2].runs == 5 && !s.alone && !s.otherwise,
           "metrics of two classes are beside each other");
     fleet_sides_fini(&s);
 }
@@ -87,6 +87,29 @@ static void test_numbers_of_nodes(void)
         if (rc == 0)
             fleet_sides_fini(&s);
     }
+}
+
+// While a fleet is updated: of one metric two versions are two quantities.
+static void test_versions(void)
+{
+    unsigned long long seed = 1;
+    CLEANUP_FLEET struct fleet *f = no_nodes();
+    struct fleet_sides s;
+    for (int i = 0; i < 10; i++) {
+        struct page_run r = {.node = i < 5 ? "n1" : "n2",
+                             .class = "AAA",
+                             .config = "S1",
+                             .id = i + 1,
+                             .noise = 0.001,
+                             .updated = i < 5,
+                             .measured_ms = PAGES_NOW - (10 - i) * PAGES_DAY};
+        if (page_add(f, &r, &seed) < 0)
+            abort();
+    }
+    CHECK_INT(fleet_sides_make(&s, f, &err), 0, "two versions: %s", err.text);
+    CHECK(s.n == 0 && s.alone == 2 * PAGE_METRICS && s.otherwise == s.alone,
+          "nothing is compared, and why: %d of %d", s.otherwise, s.alone);
+    fleet_sides_fini(&s);
 }
 
 struct tally {
@@ -136,6 +159,7 @@ int main(void)
 {
     test_facts();
     test_numbers_of_nodes();
+    test_versions();
     test_error_rates();
     return tap_done();
 }
