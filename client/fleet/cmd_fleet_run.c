@@ -386,6 +386,8 @@ static void write_node_run(struct fan *f, int node, const struct runs_on_nodes *
         jsonw_text(w, "plan", run->plan);
     } else {
         jsonw_fixed(w, "duration_s", run->page.runs[0].duration_s, 6);
+        jsonw_text(w, "method", run->page.runs[0].method);
+        jsonw_i64(w, "metrics_version", run->page.runs[0].metrics_version);
         write_node_metrics(run, w);
     }
     jsonw_end(w);
@@ -463,6 +465,58 @@ static void print_csv_plans(struct fan *f, const struct runs_on_nodes *r)
     grid_print(&g, r->cli);
 }
 
+// ---- Nodes of two versions ----------------------------------------------------------------------
+
+static const struct summary *node_summary(const struct node_run *run)
+{
+    return run->page.n_runs && node_layout(run) ? run->page.runs : NULL;
+}
+
+// Metrics of two versions can be other quantities under one name.
+static bool alike_measured(const struct summary *a, const struct summary *b)
+{
+    return a->metrics_version == b->metrics_version && strcmp(a->method, b->method) == 0;
+}
+
+// The run whose method and version of the metrics most nodes have; of as many, the later version.
+// NULL: no node is done.
+static const struct summary *usual_run(struct fan *f, const struct runs_on_nodes *r)
+{
+    const struct summary *usual = NULL;
+    int most = 0;
+    for (int i = 0; i < fan_count(f); i++) {
+        const struct summary *s = node_summary(&r->runs[i]), *o;
+        int n = 0;
+        // Counted at the first of each kind: a thousand nodes have two or three.
+        for (int k = 0; k < i && s; k++)
+            if ((o = node_summary(&r->runs[k])) && alike_measured(o, s))
+                s = NULL;
+        for (int k = i; k < fan_count(f) && s; k++)
+            n += (o = node_summary(&r->runs[k])) && alike_measured(o, s);
+        if (n > most || (n && n == most && s->metrics_version > usual->metrics_version)) {
+            usual = s;
+            most = n;
+        }
+    }
+    return usual;
+}
+
+static void print_other_versions(struct fan *f, const struct runs_on_nodes *r)
+{
+    const struct summary *usual = usual_run(f, r);
+    CLEANUP_NODESET struct nodeset set = {0};
+    CLEANUP_BUF struct buf names = BUF_INIT;
+    for (int i = 0; i < fan_count(f); i++) {
+        const struct summary *s = node_summary(&r->runs[i]);
+        if (s && !alike_measured(s, usual))
+            nodeset_add(&set, fan_node(f, i)->name, NULL);
+    }
+    nodeset_fold(&set, &names);
+    if (set.n)
+        fprintf(stderr, "%-22s another method or version of the metrics: %s\n", buf_text(&names),
+                r->cli->output == OUTPUT_TABLE ? "not in the table" : "do not compare with others");
+}
+
 // A metric over the nodes that have it.
 struct over_nodes {
     int n;
@@ -471,13 +525,15 @@ struct over_nodes {
 };
 
 static void collect_metric(struct over_nodes *o, struct fan *f, const struct runs_on_nodes *r,
-                           const char *metric)
+                           const struct summary *usual, const char *metric)
 {
     double low = INFINITY, high = -INFINITY;
     o->n = 0;
     for (int i = 0; i < fan_count(f); i++) {
         const struct summary_layout *l = node_layout(&r->runs[i]);
-        for (int m = 0; l && m < l->n; m++) {
+        if (!l || !alike_measured(r->runs[i].page.runs, usual))
+            continue;
+        for (int m = 0; m < l->n; m++) {
             double v = r->runs[i].page.runs->values[m];
             if (strcmp(l->list[m].name, metric) != 0)
                 continue;
@@ -509,7 +565,8 @@ static void add_metric_row(struct grid *g, const struct summary_metric *k,
     grid_cell(g, "%s", o->highest);
 }
 
-// The metrics of the first node that is done; nodes of another class may lack some.
+// The metrics of the first node that is done, of those measured alike; nodes of another class may
+// lack some.
 static void print_over_nodes(struct fan *f, const struct runs_on_nodes *r)
 {
     static const struct column columns[] = {
@@ -527,13 +584,15 @@ static void print_over_nodes(struct fan *f, const struct runs_on_nodes *r)
     const struct summary_layout *l = NULL;
     CLEANUP_MEM double *values = calloc((size_t)fan_count(f) + 1, sizeof *values);
     struct over_nodes over = {.values = values};
-    for (int i = 0; i < fan_count(f) && !l; i++)
-        l = node_layout(&r->runs[i]);
+    const struct summary *usual = usual_run(f, r);
+    for (int i = 0; i < fan_count(f) && usual && !l; i++)
+        if (node_summary(&r->runs[i]) == usual)
+            l = node_layout(&r->runs[i]);
     grid_init(&g, columns, COUNT_OF(columns));
     if (!l || !values)
         return;
     for (int m = 0; m < l->n && m < TABLE_METRICS; m++) {
-        collect_metric(&over, f, r, l->list[m].name);
+        collect_metric(&over, f, r, usual, l->list[m].name);
         add_metric_row(&g, &l->list[m], &over);
     }
     grid_print(&g, r->cli);
@@ -598,6 +657,7 @@ static void print_fleet_run(struct fan *f, const struct runs_on_nodes *r, int64_
     print_duration(time, sizeof time, (double)(clock_mono_ms() - began_ms) / 1000);
     fan_print_failures(f, stderr);
     print_disturbed(f, r);
+    print_other_versions(f, r);
     fprintf(stderr, "%d of %d node%s in %s\n", fan_ended(f, FAN_DONE), fan_count(f),
             str_plural(fan_count(f)), time);
 }

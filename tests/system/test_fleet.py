@@ -243,6 +243,39 @@ def test_run_measures_each_node_and_prints_the_fleet(make_fleet):
     assert sorted(n["node"] for n in nodes) == fleet.names and all(n["metrics"] for n in nodes), "as each is done"
 
 
+@pytest.mark.parametrize("newer, table, others", [("01-08", "node[09-20]", "node[01-08]"), ("01-10", "node[01-10]", "node[11-20]"),
+                                                  ("03-20", "node[03-20]", "node[01-02]")])
+def test_run_does_not_mix_versions_of_the_metrics(make_fleet, newer, table, others):
+    """While a fleet is updated, a metric of two versions can be two quantities. Most nodes count; of as many, the later version."""
+    fleet = make_fleet(20, "--run-ms=50", f"--faults=node[{newer}] newer")
+    done = fleet.run("run", "-w", fleet.all, "latency", "--quick")
+    n = sum(int(b) - int(a) + 1 for a, b in re.findall(r"(\d+)-(\d+)", table))
+    assert done.returncode == 0 and re.search(rf"^latency\.local\.dram\.median_ns +ns +{n} ", done.stdout, re.M), done.stdout
+    said = f"^{re.escape(others)} +another method or version of the metrics: "
+    assert re.search(said + "not in the table$", done.stderr, re.M), done.stderr
+    done = fleet.run("run", "-w", fleet.all, "latency", "--quick", "-o", "json")
+    assert re.search(said + "do not compare with others$", done.stderr, re.M), done.stderr
+    kinds = {(n["method"], n["metrics_version"]) for n in json.loads(done.stdout)["nodes"]}
+    assert len(kinds) == 2, kinds
+
+
+def test_nodes_of_two_versions_side_by_side(make_fleet):
+    fleet = make_fleet(2, "--faults=node2 newer")
+    done = fleet.run("compare", "-w", fleet.all)
+    assert done.returncode == 8 and "no metric in common" in done.stdout, done
+    [(alone, otherwise)] = re.findall(r"^(\d+) more metrics of one node alone\n(\d+) of them by another method or version of the metrics "
+                                      "than that of another node: not compared$", done.stdout, re.M)
+    assert alone == otherwise and fleet.json("compare", "-w", fleet.all, status=8)["otherwise"] == int(otherwise)
+
+
+def test_an_effect_without_runs_before_and_after_states_why(make_fleet):
+    """As when the nodes got another numaprobe, with other metrics, at the same time."""
+    fleet = make_fleet(20, "--runs=2", "--waves=1")
+    done = fleet.run("effect", "microcode", "-w", fleet.all)
+    assert done.returncode == 8 and "VERDICT" not in done.stdout, done
+    assert "measured by the same method and version of the metrics" in " ".join(done.stdout.split()), done.stdout
+
+
 def test_busy_nodes_are_tried_again(make_fleet):
     busy = make_fleet(4, "--run-ms=20", "--faults=node[1-2] busy=1")
     done = busy.run("run", "-w", busy.all)
