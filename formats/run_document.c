@@ -197,6 +197,13 @@ static int run_document_read_spec(const struct json *o, struct run *r, struct er
 {
     if (spec_from_run(&r->spec, json_get(o, "spec"), err) == 0)
         return 0;
+    if (err->code == ERR_INVALID) {
+        // The document has no version but that of its form: later ones can have benchmarks and
+        // parameters that this one has not.
+        const struct err why = *err;
+        err_set(err, ERR_INVALID, why.member,
+                "%.170s; if a newer numaprobe wrote this: update this one", why.text);
+    }
     return err_prefix(err, "spec");
 }
 
