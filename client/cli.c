@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/jsonw.h"
 #include "base/str.h"
 #include "base/written.h"
 #include "client/commands.h"
@@ -203,27 +202,13 @@ static int command_index(struct cli *c, int argc, char **argv, struct param_give
 // would be an alarm. A file of labels has no place for such a line.
 enum { PLUGIN_UNKNOWN = 3 };
 
-// As a verdict that is not known, for a program that reads JSON.
-static void report_as_document(const char *text, const char *line)
-{
-    CLEANUP_BUF struct buf out = BUF_INIT;
-    struct jsonw w = jsonw_to(&out);
-    jsonw_object(&w, NULL);
-    jsonw_text(&w, "state", "UNKNOWN");
-    jsonw_i64(&w, "code", PLUGIN_UNKNOWN);
-    jsonw_text(&w, "text", text);
-    jsonw_text(&w, "line", line);
-    jsonw_end(&w);
-    puts(buf_text(&out));
-}
-
 static int report_as_plugin(const struct cli *c, const struct err *err)
 {
     CLEANUP_BUF struct buf text = BUF_INIT, line = BUF_INIT;
     problem_write(err, &text);
     buf_fmt(&line, "NUMAPROBE UNKNOWN - %s", buf_text(&text));
-    if (c->output == OUTPUT_JSON || c->output == OUTPUT_NDJSON)
-        report_as_document(buf_text(&text), buf_text(&line));
+    if (c->output != OUTPUT_TABLE && c->output < OUTPUT_NFD)
+        check_print_unknown(c, buf_text(&text), buf_text(&line));
     else
         fprintf(c->output >= OUTPUT_NFD ? stderr : stdout, "%s\n", buf_text(&line));
     return PLUGIN_UNKNOWN;

@@ -437,6 +437,26 @@ static void check_print_csv(const struct cli *c, const struct json *verdict)
     grid_print(&g, c);
 }
 
+void check_print_unknown(const struct cli *c, const char *text, const char *line)
+{
+    enum { UNKNOWN = COUNT_OF(state_names) - 1 };
+    CLEANUP_BUF struct buf document = BUF_INIT;
+    struct jsonw w = jsonw_to(&document);
+    jsonw_object(&w, NULL);
+    jsonw_text(&w, "state", state_names[UNKNOWN]);
+    jsonw_i64(&w, "code", UNKNOWN);
+    jsonw_text(&w, "text", text);
+    jsonw_text(&w, "line", line);
+    jsonw_end(&w);
+    if (c->output != OUTPUT_CSV) {
+        puts(buf_text(&document));
+        return;
+    }
+    struct err err = {0};
+    CLEANUP_JSON struct json *verdict = json_parse(document.data, document.len, &err);
+    check_print_csv(c, verdict);
+}
+
 // Labels are there without a verdict too: it is unknown then, and the comment has the reason.
 static int check_print_labels(struct cli *c, const struct json *verdict, const struct err *why)
 {

@@ -180,7 +180,8 @@ const struct command commands[] = {
      .about = "Checks the newest run with the parameters of the baseline. The default baseline is "
               "the one named default, or the only one. Prints one line with performance data. The "
               "exit status is that of Nagios plugins: 0 OK, 1 warning, 2 critical, 3 unknown. "
-              "-o csv prints one row, -o json all that the verdict was made from. "
+              "-o csv prints one row, -o json all that the verdict was made from. Without a "
+              "verdict both have the state UNKNOWN and the reason. "
               "-o nfd prints the node's labels for Node Feature Discovery, -o slurm as features of "
               "a node of Slurm.",
      .examples = "numaprobe check --max-age=90000\n"

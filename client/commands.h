@@ -70,6 +70,8 @@ int cmd_export(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_history(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_baseline(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_check(struct cli *c, const struct invocation *i, struct err *err);
+// The verdict that there is none, as JSON or CSV: what reads verdicts can read it.
+void check_print_unknown(const struct cli *c, const char *text, const char *line);
 int cmd_token(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_push(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_doctor(struct cli *c, const struct invocation *i, struct err *err);

@@ -228,6 +228,15 @@ def test_check_prints_a_row_of_csv(url, daemon, needs_fake_bench):
     assert run("baseline", "delete", "rows", url=url).returncode == 0
 
 
+@pytest.mark.parametrize("words", [["check", "nosuch"], ["check", "--run=first"], ["--url=http://127.0.0.1:1", "check"]])
+def test_check_without_a_verdict_is_a_row_of_csv_too(url, words):
+    done = run(*words, "-o", "csv", url=url)
+    row, = csv.DictReader(io.StringIO(done.stdout))
+    document = json.loads(run(*words, "-o", "json", url=url).stdout)
+    assert done.returncode == document["code"] == int(row["code"]) == 3
+    text = row["text"].removeprefix("'")  # what a spreadsheet would take for a formula has one
+    assert (row["state"], text) == ("UNKNOWN", document["text"]) and None not in row and not row["run"], row
+
 
 def test_a_usual_format_that_a_command_has_not_is_text(url, daemon, needs_fake_bench):
     last = daemon.run(size="1", cpus="0")["id"]
