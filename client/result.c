@@ -390,9 +390,13 @@ int result_print_run(const struct cli *c, const struct json *run, bool notes, st
 {
     int64_t id = json_get_i64(run, "id", 0);
     bool measured = json_get_i64(run, "cells", 0) > 0;
-    if (c->output != OUTPUT_TABLE)
-        return measured ? result_print(c, id, err) : 0;
     struct result r CLEANUP(result_fini) = {0};
+    if (c->output != OUTPUT_TABLE && measured)
+        return result_print(c, id, err);
+    if (c->output != OUTPUT_TABLE) {
+        result_print_lines(&r, c->output == OUTPUT_CSV); // the head alone
+        return 0;
+    }
     if (measured && result_fetch(c, id, &r, err) < 0)
         return -1;
     print_head(c, run);

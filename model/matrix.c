@@ -370,7 +370,8 @@ struct csv_head {
 
 static struct csv_head csv_head_of(const struct matrix *list, int n)
 {
-    struct csv_head h = {.row = true, .col = true, .unit = true};
+    // No matrices share nothing: a reader of many runs finds the head of a run without cells too.
+    struct csv_head h = {.row = n, .col = n, .unit = n};
     for (int i = 0; i < n; i++) {
         h.row = h.row && axes_are_named_alike(&list[i].row, &list[0].row);
         h.col = h.col && axes_are_named_alike(&list[i].col, &list[0].col);
@@ -423,10 +424,21 @@ static void csv_write_cells(const struct csv_head *h, const struct matrix *m, st
 void matrices_write_csv(const struct matrix *list, int n, struct buf *out)
 {
     const struct csv_head h = csv_head_of(list, n);
-    if (n)
-        csv_write_head(&h, &list[0], out);
+    csv_write_head(&h, list, out);
     for (int i = 0; i < n; i++)
         csv_write_cells(&h, &list[i], out);
+}
+
+// Where CSV has a label, a line has it beside the value, as matrices in JSON do.
+static void ndjson_axis(const struct axis *a, int i, const char *name, struct jsonw *w)
+{
+    char label[AXIS_LABEL_ROOM], member[AXIS_LABEL_ROOM];
+    jsonw_i64(w, name, a->values[i]);
+    if (!axis_is_named(a))
+        return;
+    snprintf(member, sizeof member, "%s_label", name);
+    axis_label(a, i, label, sizeof label);
+    jsonw_text(w, member, label);
 }
 
 void matrix_write_ndjson(const struct matrix *m, struct buf *out)
@@ -439,8 +451,8 @@ void matrix_write_ndjson(const struct matrix *m, struct buf *out)
             jsonw_text(&w, "matrix", m->name);
             jsonw_text(&w, "quantity", m->quantity);
             jsonw_text(&w, "unit", m->unit);
-            jsonw_i64(&w, pairs ? "row" : m->row.name, m->row.values[r]);
-            jsonw_i64(&w, pairs ? "column" : m->col.name, m->col.values[c]);
+            ndjson_axis(&m->row, r, pairs ? "row" : m->row.name, &w);
+            ndjson_axis(&m->col, c, pairs ? "column" : m->col.name, &w);
             cell_write_members(matrix_at(m, r, c), &w);
             jsonw_end(&w);
             buf_char(out, '\n');

@@ -125,8 +125,8 @@ int matrix_head_from_json(struct matrix *m, const struct json *object, struct er
 int matrix_axes_from_json(struct matrix *m, const struct json *object, struct err *err); // no cells
 // CSV: one header "matrix,rank,working_set_bytes,<cell fields with unit>", one line a cell.
 // Matrices of several units have no unit in the header, but a last column "unit". Axes that they do
-// not share are "row" and "column", and so are two axes of one name.
+// not share are "row" and "column", and so are two axes of one name. No matrices have a head too.
 void matrices_write_csv(const struct matrix *list, int n, struct buf *out);
 // One JSON object a cell a line: {"matrix","rank","working_set",…}. Two axes of one name are "row"
-// and "column".
+// and "column". An axis with labels has "pair_label" behind "pair".
 void matrix_write_ndjson(const struct matrix *m, struct buf *out);

@@ -238,6 +238,20 @@ def test_check_without_a_verdict_is_a_row_of_csv_too(url, words):
     assert (row["state"], text) == ("UNKNOWN", document["text"]) and None not in row and not row["run"], row
 
 
+def test_a_run_without_cells_has_the_head_of_csv(make_daemon, needs_fake_bench, tmp_path):
+    bench = Bench(tmp_path)
+    bench.behave("bad-end")
+    other = make_daemon(bench.env)
+    failed = other.run(size="1", cpus="0")
+    assert failed["state"] == "failed" and failed["cells"] == 0
+    at = f"http://127.0.0.1:{other.port}"
+    heads = [run(command, failed["id"], "-o", "csv", url=at).stdout for command in ("show", "matrix")]
+    heads.append(other.get(f"/v1/runs/{failed['id']}/matrix.csv").body.decode())
+    assert len(set(heads)) == 1
+    head, = csv.reader(io.StringIO(heads[0]))
+    assert head[:4] == ["matrix", "row", "column", "n"] and head[-1] == "unit"
+
+
 def test_a_usual_format_that_a_command_has_not_is_text(url, daemon, needs_fake_bench):
     last = daemon.run(size="1", cpus="0")["id"]
     for usual, words, said in (("json", ("log", "last"), ""), ("csv", ("label", "last", "kept"), f'run {last} has the label "kept"')):

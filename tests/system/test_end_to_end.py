@@ -147,9 +147,13 @@ def check_lines_of_cells(daemon, run, matrices):
         assert (heads[at], line[-1]) == ("median", m["unit"]) if len(units) > 1 else heads[at] == f"median_{m['unit']}"
         for head, axis in zip(heads[1:3], (m["rows"], m["cols"])):
             assert head in (axis["name"], f"{axis['name']}_{axis['unit']}", "row", "column"), (head, axis["name"])
-    for line in daemon.get(path + ".ndjson").body.decode().splitlines():
-        names = [name for name, _ in json.loads(line, object_pairs_hook=list)]
+    objects = [json.loads(line, object_pairs_hook=list) for line in daemon.get(path + ".ndjson").body.decode().splitlines()]
+    assert len(objects) == len(lines)
+    for line, members in zip(lines, objects):
+        names = [name for name, _ in members]
         assert len(names) == len(set(names)), names
+        axes = [n for n in names[3:names.index("n")] if not n.endswith("_label")]
+        assert line[1:3] == [str(dict(members).get(f"{a}_label", dict(members)[a])) for a in axes], (line, members)
 
 
 @pytest.mark.parametrize("benchmark,members,wanted", OTHERS,

@@ -148,6 +148,12 @@ static void several_matrices(void)
     CLEANUP_JSON struct json *j = json_parse(buf_text(&b), strcspn(buf_text(&b), "\n"), &err);
     CHECK(j && json_get_i64(j, "row", -1) == 0 && json_get_i64(j, "column", -1) == 1 << 20,
           "no two members have one name: %s", err.text);
+
+    buf_reset(&b);
+    matrices_write_csv(list, 0, &b);
+    CHECK(!strncmp(buf_text(&b), "matrix,row,column,n,disturbed,median,lo,hi,", 43) &&
+              strstr(buf_text(&b), ",confirmed,unit\n") == strchr(buf_text(&b), '\n') - 15,
+          "a run without matrices has a head: %s", buf_text(&b));
     for (int i = 0; i < 2; i++)
         matrix_fini(&list[i]);
 }
