@@ -36,3 +36,12 @@ char *figures_text(double v, int figures, char out[static FIGURES_ROOM])
     drop_zeros(out);
     return out;
 }
+
+double percent_written(double v)
+{
+    char text[FIGURES_ROOM];
+    if (!(fabs(v) < 1e15)) // its places are no matter
+        return v;
+    snprintf(text, sizeof text, "%.2f", v);
+    return strtod(text, NULL);
+}

@@ -11,6 +11,7 @@
 #include "analysis/compare/parts.h"
 #include "analysis/stats/slices.h"
 #include "base/cleanup.h"
+#include "base/figures.h"
 #include "base/str.h"
 
 enum { NAMED_MAX = 3, CLUSTERS_MIN = 4 }; // parts in a sentence; rows that show their scatter
@@ -463,9 +464,10 @@ static void add_difference(char *out, size_t room, const char *name, const struc
     else if (!(fabs(d->percent) < BEYOND))
         snprintf(text, sizeof text, "%s: beyond comparison", name);
     else if (isfinite(d->lo) && isfinite(d->hi))
-        snprintf(text, sizeof text, "%s %+.1f %% [%+.1f, %+.1f]", name, d->percent, d->lo, d->hi);
+        snprintf(text, sizeof text, "%s %+.1f %% [%+.1f, %+.1f]", name, percent_written(d->percent),
+                 percent_written(d->lo), percent_written(d->hi));
     else
-        snprintf(text, sizeof text, "%s %+.1f %%", name, d->percent);
+        snprintf(text, sizeof text, "%s %+.1f %%", name, percent_written(d->percent));
     verdict_add_text(out, room, text);
 }
 
@@ -505,7 +507,7 @@ void comparison_text(const struct comparison *c, char *out, size_t room)
         add_difference(out, room, "all", &c->rest);
     } else if (c->rest.cells && fabs(c->rest.percent) < BEYOND) {
         snprintf(text, sizeof text, "; the rest %s (%+.1f %%)", verdict_names[c->rest.verdict],
-                 c->rest.percent);
+                 percent_written(c->rest.percent));
         verdict_add_text(out, room, text);
     }
     if (told < c->n_parts) {

@@ -11,6 +11,7 @@
 
 #include "analysis/peers/fleet_view.h"
 #include "base/cleanup.h"
+#include "base/figures.h"
 #include "base/str.h"
 
 #define WORD_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+%"
@@ -142,7 +143,7 @@ static void comment_write(const char *text, struct buf *out)
 void drain_reason(const struct fleet_finding *one, struct buf *out)
 {
     char percent[32];
-    snprintf(percent, sizeof percent, "%+.1f%%", one->percent);
+    snprintf(percent, sizeof percent, "%+.1f%%", percent_written(one->percent));
     buf_str(out, DRAIN_REASON " ");
     word_write(isfinite(one->percent) ? percent : "slow", out);
     buf_char(out, ' ');

@@ -12,6 +12,7 @@
 #include "analysis/stats/distributions.h"
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
+#include "base/figures.h"
 
 #define DRIFT_DAY_MS INT64_C(86400000)
 #define DRIFT_MEDIAN_ERROR 1.2533 // of a median beside a mean
@@ -361,7 +362,8 @@ void drift_sentence(const struct drift *d, struct buf *out)
     buf_fmt(out,
             "%s of the class: %+.1f %% [%+.1f, %+.1f] in the newest %d days against the %d days "
             "before, in %d of %d metrics; no single node causes it",
-            m->metric, m->percent, m->lo, m->hi, m->days, m->before, d->worse, d->tested);
+            m->metric, percent_written(m->percent), percent_written(m->lo), percent_written(m->hi),
+            m->days, m->before, d->worse, d->tested);
 }
 
 void drift_write_json(const struct drift *d, const struct fleet *f, struct jsonw *w,

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/figures.h"
 #include "model/nodeset.h"
 
 // --- JSON --------------------------------------------------------------------------------------
@@ -147,10 +148,10 @@ void fleet_finding_cells(const struct fleet_finding *one, const struct fleet *f,
     snprintf(out->value, sizeof out->value, "%s%s%s", number, *one->unit ? " " : "", one->unit);
     number_text(one->peers, out->peers, sizeof out->peers);
     if (isfinite(one->lo) && isfinite(one->hi))
-        snprintf(out->diff, sizeof out->diff, "%+.1f %% ±%.1f", one->percent,
+        snprintf(out->diff, sizeof out->diff, "%+.1f %% ±%.1f", percent_written(one->percent),
                  (one->hi - one->lo) / 2);
     else
-        snprintf(out->diff, sizeof out->diff, "%+.1f %%", one->percent);
+        snprintf(out->diff, sizeof out->diff, "%+.1f %%", percent_written(one->percent));
     snprintf(out->also, sizeof out->also, "%d/%d", one->worse, one->of);
     date_text(one->since_ms, f->o.now_ms, out->since, sizeof out->since);
 }
@@ -196,7 +197,7 @@ void fleet_finding_sentence(const struct fleet_finding *one, const struct fleet 
         buf_fmt(out, "%d nodes ", one->n_nodes);
     fleet_finding_nodes(one, f, out);
     if (one->what == FINDING_GROUP) {
-        buf_fmt(out, ": %s %+.1f %%", one->metric, one->percent);
+        buf_fmt(out, ": %s %+.1f %%", one->metric, percent_written(one->percent));
         if (one->differs.n)
             group_differs(&one->differs.list[0], out);
         return;

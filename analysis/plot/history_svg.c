@@ -13,6 +13,7 @@
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/figures.h"
 #include "base/str.h"
 
 enum {
@@ -287,8 +288,8 @@ static void describe_change(const struct view *v, int i, double y, struct buf *o
     char run[40] = "";
     if (!after->nodes)
         snprintf(run, sizeof run, " (run %" PRId64 ")", after->run);
-    snprintf(text, sizeof text, "%+.1f %% since %s UTC%s: %s to %s %s", c->percent, time, run,
-             before, now, v->p->unit);
+    snprintf(text, sizeof text, "%+.1f %% since %s UTC%s: %s to %s %s", percent_written(c->percent),
+             time, run, before, now, v->p->unit);
     char number[12];
     snprintf(number, sizeof number, "%d", i + 1);
     svg_text(out, LEFT - 12, y, ANCHOR_END, "strong", number);

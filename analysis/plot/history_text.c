@@ -9,6 +9,7 @@
 #include "analysis/plot/parts.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/figures.h"
 #include "base/str.h"
 
 enum { COLOUR_RUNS = 0, COLOUR_MIDDLE = 1 }; // of the lines
@@ -74,7 +75,7 @@ static void write_history_changes(const struct history_picture *p, struct buf *o
     for (int i = from; i < p->n_changes; i++) {
         const struct history_change *c = &p->changes[i];
         clock_rfc3339(p->moments[c->at].measured_ms, time);
-        buf_fmt(out, "%+.1f %% since %.10s (run %" PRId64 "): ", c->percent, time,
+        buf_fmt(out, "%+.1f %% since %.10s (run %" PRId64 "): ", percent_written(c->percent), time,
                 p->moments[c->at].run);
         buf_plain(out, buf_text(&c->cause));
         buf_char(out, '\n');

@@ -54,7 +54,7 @@ const struct param_table fleet_compare_options = {compare_params, COUNT_OF(compa
 static void percent_cell(struct grid *g, double v)
 {
     if (isfinite(v))
-        grid_cell(g, "%+.1f", v);
+        grid_cell(g, "%+.1f", percent_written(v));
     else
         grid_cell(g, "%s", "");
 }
@@ -317,7 +317,8 @@ static void point_note(const struct fleet_point *p, char *out, size_t room)
     const char *shift = p->change_percent != 0 ? setup_change_text(&p->cause, text) : "";
     const char *here = p->setup_changed ? "set-up changed" : shift;
     if (p->change_percent != 0)
-        snprintf(percent, sizeof percent, "%+.1f %% from here on", p->change_percent);
+        snprintf(percent, sizeof percent, "%+.1f %% from here on",
+                 percent_written(p->change_percent));
     snprintf(out, room, "%s%s%s", percent, *percent && *here ? "; " : "", here);
 }
 

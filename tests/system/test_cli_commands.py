@@ -302,6 +302,18 @@ def test_errors_name_the_option(url):
     assert done.returncode == 2 and done.stderr.startswith("numaprobe: --cpus: "), done
 
 
+def test_the_verdict_of_compare_has_the_numbers_of_its_table(make_daemon):
+    """0.5495 % is 0.55 in the document: the text must not round that otherwise than who reads it."""
+    other = make_daemon()
+    ids = [other.request("POST", f"/v1/imports?node=n{i}&mode=serial", f"size (MB),0,1\n1,10.0,20.0\n64,{value},91.25\n",
+                         {"Content-Type": "text/csv"}).json["id"] for i, value in enumerate((90.5, 92.5))]
+    at = f"http://127.0.0.1:{other.port}"
+    document = json.loads(run("compare", *ids, "-o", "json", url=at).stdout)
+    row = next(csv.DictReader(io.StringIO(run("compare", *ids, "-o", "csv", url=at).stdout)))
+    assert row["what"] == "all" and document["comparison"]["rest"]["percent"] == 0.55
+    assert f"all {row['percent']} % [{row['lo_percent']}, {row['hi_percent']}]" in document["text"], (document["text"], row)
+
+
 def test_runs_that_cannot_be_compared_are_named(url, daemon, needs_fake_bench):
     concurrent, serial = (daemon.run(size="1", cpus="0", mode=mode)["id"] for mode in ("concurrent", "serial"))
     matrix = store(daemon, nodes(2, distance), node="other")

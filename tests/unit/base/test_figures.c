@@ -2,6 +2,9 @@
 #include "base/figures.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "tests/unit/tap.h"
@@ -34,6 +37,13 @@ int main(void)
         CHECK_STR(figures_text(all[i].v, all[i].figures, text), all[i].want, "%g with %d figures",
                   all[i].v, all[i].figures);
     }
+    char once[FIGURES_ROOM], again[FIGURES_ROOM];
+    snprintf(once, sizeof once, "%+.1f", percent_written(0.5495));
+    snprintf(again, sizeof again, "%+.1f", strtod("0.55", NULL)); // what a document has
+    CHECK(!strcmp(once, again), "a text has the per cent that a table of the document has: %s",
+          once);
+    CHECK(isnan(percent_written(NAN)) && percent_written(1e300) == 1e300,
+          "what has no places stays");
     CHECK_STR(FIGURES(8841234.5), "8841000", "four figures in a sentence");
     return tap_done();
 }
