@@ -226,9 +226,9 @@ static void reference_text(const struct reference_answer *a, const char *path, s
         buf_fmt(out, "none of %d metric%s significantly slower by the threshold; ", v->compared,
                 str_plural(v->compared));
     buf_fmt(out, "worst %s %s%s%s, %+.1f %% of %s (%d node%s, spread %.1f %%)", v->worst->name,
-            FIGURES(v->value), *v->worst->unit ? " " : "", v->worst->unit, v->percent,
-            FIGURES(v->worst->median), v->worst->nodes, str_plural(v->worst->nodes),
-            100 * v->worst->spread);
+            FIGURES(v->value), *v->worst->unit ? " " : "", v->worst->unit,
+            percent_written(v->percent), FIGURES(v->worst->median), v->worst->nodes,
+            str_plural(v->worst->nodes), 100 * v->worst->spread);
 }
 
 static void reference_line(const struct reference_answer *a, const struct check_flags *f,
