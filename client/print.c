@@ -272,6 +272,64 @@ static const char *cut_to(const char *text, int room, bool unicode, struct buf *
     return buf_text(out);
 }
 
+// One column of five stays in front of what is shown of a text whose beginning says nothing.
+static int cut_head_of(int room)
+{
+    return room / 5;
+}
+
+// The same with what stands at column `from`.
+static const char *cut_from(const char *text, int room, int from, bool unicode, struct buf *out)
+{
+    CLEANUP_BUF struct buf end = BUF_INIT;
+    const int head = cut_head_of(room), rest = room - head - 1, columns = utf8_columns(text);
+    if (columns <= room || !from)
+        return cut_to(text, room, unicode, out);
+    from = from < columns - rest ? from : columns - rest;
+    const char *at = text + utf8_fit(text, from);
+    buf_add(out, text, utf8_fit(text, head));
+    buf_str(out, unicode ? "…" : "~");
+    buf_str(out, cut_to(at, rest, unicode, &end));
+    return buf_text(out);
+}
+
+static int by_cell_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+// Columns in which both are the same.
+static int alike_columns(const char *a, const char *b)
+{
+    size_t n = 0;
+    while (a[n] && a[n] == b[n])
+        n++;
+    while (n && (a[n] & 0xC0) == 0x80) // within a character
+        n--;
+    return utf8_columns(a) - utf8_columns(a + n);
+}
+
+// Of a column of names that begin alike ("compute-node-0042"): from where they are shown, so that
+// no two look the same once they are cut. 0: their beginnings differ.
+static int column_shown_from(const struct grid *g, int column, int room)
+{
+    enum { MARKS = 2, WIDE = 2 }; // the signs of what is left out; a wide character
+    int differ = 0;
+    size_t n = 0;
+    CLEANUP_MEM char **texts = calloc((size_t)(g->n_rows / g->n_columns) + 1, sizeof *texts);
+    for (int i = column; texts && i < g->n_rows; i += g->n_columns)
+        if (utf8_columns(g->cells[i]) > room)
+            texts[n++] = g->cells[i];
+    if (n)
+        qsort(texts, n, sizeof *texts, by_cell_text);
+    for (size_t i = 1; i < n; i++) {
+        int alike = alike_columns(texts[i - 1], texts[i]);
+        if (strcmp(texts[i - 1], texts[i]) != 0 && alike > differ)
+            differ = alike;
+    }
+    return differ < room - 1 ? 0 : differ + WIDE + MARKS + cut_head_of(room) - room;
+}
+
 const char *print_cut_to(const char *text, int room, struct buf *out)
 {
     return cut_to(text, room < 1 ? 1 : room, locale_is_utf8(), out);
@@ -312,7 +370,7 @@ static void write_wrapped(const char *text, int room, int indent)
     }
 }
 
-static void table_write_line(const struct grid *g, int first, const int *widths,
+static void table_write_line(const struct grid *g, int first, const int *widths, const int *from,
                              const struct cli *cli)
 {
     int pending = 0; // blanks that only stand before another cell
@@ -330,7 +388,7 @@ static void table_write_line(const struct grid *g, int first, const int *widths,
             break;
         }
         at += widths[c] + 2;
-        text = cut_to(text, widths[c], print_unicode(cli), &part);
+        text = cut_from(text, widths[c], head ? 0 : from[c], print_unicode(cli), &part);
         int pad = widths[c] - utf8_columns(text);
         bool number = g->columns[c].number;
         if (*text) {
@@ -413,6 +471,7 @@ static void write_plain_numbers(const struct grid *g)
 static void write_table(const struct grid *g, const struct cli *cli)
 {
     int widths[COLUMNS_MAX];
+    int from[COLUMNS_MAX] = {0};
     write_plain_numbers(g);
     measure_columns(g, cli, widths);
     const int columns = print_width(cli);
@@ -420,8 +479,10 @@ static void write_table(const struct grid *g, const struct cli *cli)
         write_stacked(g, cli, widths);
         return;
     }
+    for (int c = 0; columns && c < g->n_columns; c++)
+        from[c] = g->columns[c].shrinks && widths[c] > 0 ? column_shown_from(g, c, widths[c]) : 0;
     for (int i = -g->n_columns; i < g->n_rows; i += g->n_columns)
-        table_write_line(g, i, widths, cli);
+        table_write_line(g, i, widths, from, cli);
 }
 
 // Bytes of the word at `text`. One that is longer than a line ends behind the last comma that fits,

@@ -221,6 +221,22 @@ def test_tables_fit_the_terminal(stored, terminal, words, columns):  # noqa: F81
     assert all(len(line.rstrip()) <= columns for line in shown.splitlines()), shown
 
 
+@pytest.mark.parametrize("end", ["", "号"])
+def test_names_that_begin_alike_are_cut_where_they_differ(make_daemon, terminal, end):  # noqa: F811
+    """Nodes of a fleet, and labels that differ in their last character."""
+    d = make_daemon()
+    run_id = d.run(size="1M", cpus="0")["id"]
+    export = json.loads(d.get(f"/v1/runs/{run_id}/export").body)
+    for i in range(1, 4):
+        export["run"].update(node=f"compute-node-of-the-second-row-{i:03}", label=f"漢字 before the update of November {i}{end}")
+        assert d.post("/v1/imports", export).status == 201
+    ours, status = terminal(columns=80, rows=200, env={**address(d), "PAGER": "", "LC_ALL": "C.UTF-8"}).ran("runs")
+    lines = [line.rstrip() for line in ours.splitlines()]
+    assert status == 0 and max(map(columns_of, lines)) <= 80, ours
+    rows = [re.fullmatch(r" *\d+ +succeeded .* 1  (\S.*?) {2,}\S+  (.*)", line).groups() for line in lines[1:4]]
+    assert [(f"0{i}" in node, f"{i}{end}" in label) for i, (node, label) in zip((3, 2, 1), rows)] == [(True, True)] * 3, ours
+
+
 def columns_of(line):
     """Columns of a terminal, by Python's tables."""
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
