@@ -127,6 +127,8 @@ static int read_error(const struct json *o, struct run *r, struct err *err)
     const struct json *e = json_get(o, "error");
     if (e == NULL || json_is_null(e))
         return 0;
+    if (!json_is_object(e))
+        return err_set(err, ERR_INVALID, "error", "must be an object or null");
     r->error = err_find(json_get_text(e, "type", "unknown"));
     return run_document_read_text(e, "member", r->error_member, sizeof r->error_member, err) < 0
                ? -1

@@ -522,6 +522,7 @@ def exported(daemon):
     (["run", "spec", "benchmark"], "warp", "benchmark", "; if a newer numaprobe wrote this: update this one"),
     (["run", "spec", "mode"], "staggered", "mode", "; if a newer numaprobe wrote this: update this one"),
     (["run", "error"], {"type": "timeout", "text": "x" * 2000}, "text", "must be a text"),
+    (["run", "error"], "it was too slow", "error", "must be an object or null"),
     (["fingerprint", "hardware", "hash"], "0" * 64, "hardware", "fingerprint: its hash is not that of its facts"),
     (["fingerprint", "config"], 7, "facts", "fingerprint: config: "),
     (["topology"], {"hash": "0" * 64, "xml": "<topology/>"}, "topology", "its hash is not that of its XML"),
