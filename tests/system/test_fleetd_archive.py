@@ -389,23 +389,25 @@ class Renamed(http.server.BaseHTTPRequestHandler):
         """Nothing is printed."""
 
 
-def naming(c, port):
-    """name(*names): the source names these too, which are the node at this port, and is read again."""
-    def name(*names):
-        c.name([*c.fleet.names, *(f"{n} url=http://127.0.0.1:{port}" for n in names)])
-        if c.process:
-            c.process.send_signal(signal.SIGHUP)
-    return name
-
-
-def test_a_run_that_was_wanted_before_its_node_was_renamed_comes(collect):  # noqa: F811
+@contextlib.contextmanager
+def renamed(collect):  # noqa: F811
+    """A collector that has the node as "before", and name(*names): the source names these as that node, and is read again."""
     Renamed.names = ["before"]
     with served(Renamed) as port:
         c = collect(NODES, "--run-ms=0")
-        name = naming(c, port)
+
+        def name(*names):
+            c.name([*c.fleet.names, *(f"{n} url=http://127.0.0.1:{port}" for n in names)])
+            if c.is_running():
+                c.process.send_signal(signal.SIGHUP)
         name("before")
         c.start()
         c.wait_up(NODES + 1)
+        yield c, name
+
+
+def test_a_run_that_was_wanted_before_its_node_was_renamed_comes(collect):  # noqa: F811
+    with renamed(collect) as (c, name):
         state = "SELECT node.name, a.state, a.tries > 0 FROM archive AS a JOIN node ON node.id = a.node WHERE node.name IN ('before', 'now')"
         until(lambda: c.rows(state) == [("before", 0, 1)])
         name()
@@ -424,13 +426,7 @@ def test_a_run_that_was_wanted_before_its_node_was_renamed_comes(collect):  # no
 
 def test_a_node_is_renamed_while_the_process_that_stores_is_killed(collect):  # noqa: F811
     """What that process did not store of the old name's end is said again: the new name would be a twin for ever."""
-    Renamed.names = ["before"]
-    with served(Renamed) as port:
-        c = collect(NODES, "--run-ms=0")
-        name = naming(c, port)
-        name("before")
-        c.start()
-        c.wait_up(NODES + 1)
+    with renamed(collect) as (c, name):
         ingest = c.child("--ingest")
         os.kill(ingest, signal.SIGSTOP)
         name()
@@ -447,13 +443,7 @@ def test_a_node_is_renamed_while_the_process_that_stores_is_killed(collect):  # 
 @pytest.mark.parametrize("twin", (False, True), ids=("not known yet", "a twin already"))
 def test_a_node_is_renamed_while_the_collector_is_stopped(collect, twin):  # noqa: F811
     """That a node is gone follows from the store then: no list of this collector ever named it."""
-    Renamed.names = ["before"]
-    with served(Renamed) as port:
-        c = collect(NODES, "--run-ms=0")
-        name = naming(c, port)
-        name("before")
-        c.start()
-        c.wait_up(NODES + 1)
+    with renamed(collect) as (c, name):
         c.stop()
         with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db")) as db, db:
             if twin:  # as collectors left it that did not look

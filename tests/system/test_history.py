@@ -265,20 +265,14 @@ def test_words_of_plot(own):
         assert cli(own, "plot", *words).returncode == 2, words
 
 
-def test_metrics_of_a_later_version_are_made_again(own):
-    """A later numaprobe with the same schema was here, and the one before it is back: one history has one version of the metrics."""
-    runs = [succeed(own) for _ in range(2)]
-    before = history(own, f"metric={DRAM}")
-    restart_with(own, "UPDATE metric SET value_milli = 2 * value_milli", "UPDATE run SET metrics_version = metrics_version + 1")
-    assert "runs=2" in own.wait_for_line("event=metrics.filled")
-    assert history(own, f"metric={DRAM}")["points"] == before["points"]
-    assert [p["run"] for p in before["points"]] == runs
-
-
-def test_runs_without_metrics_are_filled_in(own):
+# The last: a later numaprobe with the same schema was here, and the one before it is back. One history has one version of the metrics.
+@pytest.mark.parametrize("sql", [("DELETE FROM metric", "UPDATE run SET metrics_version = 0"),
+                                 ("UPDATE metric SET value_milli = 2 * value_milli", "UPDATE run SET metrics_version = metrics_version + 1")],
+                         ids=("none", "of a later version"))
+def test_metrics_are_made_again(own, sql):
     runs = [succeed(own) for _ in range(3)]
     before = history(own, f"metric={DRAM}")
-    restart_with(own, "DELETE FROM metric", "UPDATE run SET metrics_version = 0")
+    restart_with(own, *sql)
     assert "runs=3" in own.wait_for_line("event=metrics.filled")
     assert history(own, f"metric={DRAM}")["points"] == before["points"]
     assert [p["run"] for p in before["points"]] == runs
