@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -138,7 +139,7 @@ int child_exec_with(pid_t *pid, char *const argv[], const struct child_fd *fds, 
 }
 
 // Those that were killed and are held by the kernel, by pidfd: a number may be another's by now.
-static int held[8];
+static int *held;
 static int n_held;
 
 static bool is_reaped(int pidfd)
@@ -156,6 +157,22 @@ static void reap_held(void)
         else
             held[kept++] = held[i];
     n_held = kept;
+    if (!kept) {
+        free(held);
+        held = NULL;
+    }
+}
+
+// Where there is no memory for it, it is reaped with us.
+static void hold(int pidfd)
+{
+    int *more = realloc(held, ((size_t)n_held + 1) * sizeof *held);
+    if (!more) {
+        close(pidfd);
+        return;
+    }
+    held = more;
+    held[n_held++] = pidfd;
 }
 
 // False: it is held, and will be reaped later.
@@ -164,11 +181,11 @@ static bool ends_within(pid_t pid, int limit_ms)
     siginfo_t end = {0};
     CLEANUP_FD int fd = limit_ms < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd ended = {.fd = fd, .events = POLLIN};
-    if (fd < 0 || n_held == COUNT_OF(held) ||
+    if (fd < 0 ||
         (poll(&ended, 1, limit_ms) == 1 &&
          (waitid(P_PIDFD, (id_t)fd, &end, WEXITED | WNOHANG | WNOWAIT) < 0 || end.si_pid)))
         return true;
-    held[n_held++] = steal_fd(&fd);
+    hold(steal_fd(&fd));
     return false;
 }
 

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import FAKE_BENCH, PATIENCE, build_dir, fake_bench_env, is_sanitized, until
+from conftest import FAKE_BENCH, PATIENCE, ROOT, build_dir, fake_bench_env, is_sanitized, until
 
 CLIENT = build_dir() / "client" / "numaprobe"
 
@@ -244,13 +244,14 @@ def test_a_new_limit_takes_a_hundred_at_first(make_daemon, fill):
 
 
 def add_runs(file, runs, cells):
-    """Rows as large runs leave them, with metrics of a later day, so that nothing is filled in."""
+    """Rows as large runs leave them, with metrics of the daemon's version, so that nothing is filled in."""
+    version = re.search(r"METRICS_VERSION = (\d+)", (ROOT / "analysis/metrics/metrics.h").read_text())[1]
     sizes = json.dumps({"name": "working_set", "unit": "bytes", "values": list(range(1, cells + 1))})
     with sqlite3.connect(file) as db:
         seq = db.execute("SELECT value FROM counter WHERE name = 'seq'").fetchone()[0]
         for i in range(runs):
             run = db.execute("INSERT INTO run (seq, state, benchmark, node, created_ms, metrics_version, spec) "
-                             "VALUES (?, 'succeeded', 'latency', 'n', ?, 1000000, "
+                             f"VALUES (?, 'succeeded', 'latency', 'n', ?, {version}, "
                              "'{\"benchmark\":\"latency\"}')",
                              (seq + i + 1, 1700000000000 + i)).lastrowid
             db.execute("INSERT INTO matrix VALUES (?, 0, 'concurrent', 'latency', 'ns', ?, ?)",
