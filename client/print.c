@@ -295,7 +295,7 @@ static const char *cut_from(const char *text, int room, int from, bool unicode, 
 
 static int by_cell_text(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strcmp(**(char **const *)a, **(char **const *)b);
 }
 
 // Columns in which both are the same.
@@ -309,25 +309,37 @@ static int alike_columns(const char *a, const char *b)
     return utf8_columns(a) - utf8_columns(a + n);
 }
 
-// Of a column of names that begin alike ("compute-node-0042"): from where they are shown, so that
-// no two look the same once they are cut. 0: their beginnings differ.
-static int column_shown_from(const struct grid *g, int column, int room)
+// From where a text is shown that differs from another one of its column in its columns behind
+// `alike` only.
+static int shown_from(int alike, int room)
 {
     enum { MARKS = 2, WIDE = 2 }; // the signs of what is left out; a wide character
-    int differ = 0;
+    return alike < room - 1 ? 0 : alike + WIDE + MARKS + cut_head_of(room) - room;
+}
+
+// Names that begin alike ("compute-node-0042") are shown from where they differ from those that are
+// most alike. *from: by row, 0 for others.
+static void column_shown_from(const struct grid *g, int column, int room, int *from)
+{
     size_t n = 0;
-    CLEANUP_MEM char **texts = calloc((size_t)(g->n_rows / g->n_columns) + 1, sizeof *texts);
-    for (int i = column; texts && i < g->n_rows; i += g->n_columns)
+    CLEANUP_MEM char ***cells = calloc((size_t)(g->n_rows / g->n_columns) + 1, sizeof *cells);
+    for (int i = column; cells && i < g->n_rows; i += g->n_columns)
         if (utf8_columns(g->cells[i]) > room)
-            texts[n++] = g->cells[i];
+            cells[n++] = &g->cells[i];
     if (n)
-        qsort(texts, n, sizeof *texts, by_cell_text);
+        qsort(cells, n, sizeof *cells, by_cell_text);
     for (size_t i = 1; i < n; i++) {
-        int alike = alike_columns(texts[i - 1], texts[i]);
-        if (strcmp(texts[i - 1], texts[i]) != 0 && alike > differ)
-            differ = alike;
+        if (strcmp(*cells[i - 1], *cells[i]) == 0) {
+            from[cells[i] - g->cells] = from[cells[i - 1] - g->cells];
+            continue;
+        }
+        int at = shown_from(alike_columns(*cells[i - 1], *cells[i]), room);
+        // The one before, and those that are its like.
+        for (size_t k = i; k-- > 0 && strcmp(*cells[k], *cells[i - 1]) == 0;)
+            if (from[cells[k] - g->cells] < at)
+                from[cells[k] - g->cells] = at;
+        from[cells[i] - g->cells] = at;
     }
-    return differ < room - 1 ? 0 : differ + WIDE + MARKS + cut_head_of(room) - room;
 }
 
 const char *print_cut_to(const char *text, int room, struct buf *out)
@@ -388,7 +400,8 @@ static void table_write_line(const struct grid *g, int first, const int *widths,
             break;
         }
         at += widths[c] + 2;
-        text = cut_from(text, widths[c], head ? 0 : from[c], print_unicode(cli), &part);
+        text = cut_from(text, widths[c], head || !from ? 0 : from[first + c], print_unicode(cli),
+                        &part);
         int pad = widths[c] - utf8_columns(text);
         bool number = g->columns[c].number;
         if (*text) {
@@ -471,7 +484,7 @@ static void write_plain_numbers(const struct grid *g)
 static void write_table(const struct grid *g, const struct cli *cli)
 {
     int widths[COLUMNS_MAX];
-    int from[COLUMNS_MAX] = {0};
+    CLEANUP_MEM int *from = calloc((size_t)g->n_rows + 1, sizeof *from); // of each cell
     write_plain_numbers(g);
     measure_columns(g, cli, widths);
     const int columns = print_width(cli);
@@ -479,8 +492,9 @@ static void write_table(const struct grid *g, const struct cli *cli)
         write_stacked(g, cli, widths);
         return;
     }
-    for (int c = 0; columns && c < g->n_columns; c++)
-        from[c] = g->columns[c].shrinks && widths[c] > 0 ? column_shown_from(g, c, widths[c]) : 0;
+    for (int c = 0; columns && from && c < g->n_columns; c++)
+        if (g->columns[c].shrinks && widths[c] > 0)
+            column_shown_from(g, c, widths[c], from);
     for (int i = -g->n_columns; i < g->n_rows; i += g->n_columns)
         table_write_line(g, i, widths, from, cli);
 }

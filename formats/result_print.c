@@ -244,8 +244,10 @@ static void pair_table(const struct matrix *m, int row, struct buf *out)
         const double *v = matrix_at(m, row, c)->v;
         double rate = v[CELL_MEDIAN] > 0 ? (double)m->col.values[c] / v[CELL_MEDIAN] : 0;
         peak = rate > peak ? rate : peak;
-        buf_fmt(out, "%13" PRId64 " %13.0f %13.2f %13.2f %13.2f\n", m->col.values[c], v[CELL_N],
-                v[CELL_MEDIAN], rate, v[CELL_P99]);
+        buf_fmt(out, "%13" PRId64 " %13.0f %13.2f %13.2f", m->col.values[c], v[CELL_N],
+                v[CELL_MEDIAN], rate);
+        wide_value(v[CELL_P99], 13, 2, out);
+        buf_char(out, '\n');
     }
     buf_fmt(out, "latency of %.2f us", median(m, row, 0));
     if (peak > 0) // else all messages are empty

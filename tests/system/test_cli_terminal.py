@@ -227,14 +227,16 @@ def test_names_that_begin_alike_are_cut_where_they_differ(make_daemon, terminal,
     d = make_daemon()
     run_id = d.run(size="1M", cpus="0")["id"]
     export = json.loads(d.get(f"/v1/runs/{run_id}/export").body)
-    for i in range(1, 4):
-        export["run"].update(node=f"compute-node-of-the-second-row-{i:03}", label=f"漢字 before the update of November {i}{end}")
+    names = [(f"compute-node-of-the-second-row-{i:03}", f"漢字 before the update of November {i}{end}") for i in range(1, 4)]
+    for node, label in (*names, ("another-node-of-the-second-row-001", "update of November")):
+        export["run"].update(node=node, label=label)
         assert d.post("/v1/imports", export).status == 201
     ours, status = terminal(columns=80, rows=200, env={**address(d), "PAGER": "", "LC_ALL": "C.UTF-8"}).ran("runs")
     lines = [line.rstrip() for line in ours.splitlines()]
     assert status == 0 and max(map(columns_of, lines)) <= 80, ours
-    rows = [re.fullmatch(r" *\d+ +succeeded .* 1  (\S.*?) {2,}\S+  (.*)", line).groups() for line in lines[1:4]]
-    assert [(f"0{i}" in node, f"{i}{end}" in label) for i, (node, label) in zip((3, 2, 1), rows)] == [(True, True)] * 3, ours
+    rows = [re.fullmatch(r" *\d+ +succeeded .* 1  (\S.*?) {2,}\S+  (.*)", line).groups() for line in lines[1:5]]
+    assert [(f"0{i}" in node, f"{i}{end}" in label) for i, (node, label) in zip((3, 2, 1), rows[1:])] == [(True, True)] * 3, ours
+    assert rows[0][0].startswith("anot") and rows[0][1].startswith("upd"), ours
 
 
 def columns_of(line):
