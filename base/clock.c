@@ -29,6 +29,11 @@ int64_t clock_mono_us(void)
     return (int64_t)(read_ns(CLOCK_MONOTONIC) / 1000u);
 }
 
+int64_t clock_boot_ms(void)
+{
+    return (int64_t)(read_ns(CLOCK_BOOTTIME) / 1000000u);
+}
+
 uint64_t clock_cpu_ns(void)
 {
     return read_ns(CLOCK_THREAD_CPUTIME_ID);

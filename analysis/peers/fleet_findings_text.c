@@ -149,7 +149,7 @@ void fleet_finding_cells(const struct fleet_finding *one, const struct fleet *f,
     number_text(one->peers, out->peers, sizeof out->peers);
     if (isfinite(one->lo) && isfinite(one->hi))
         snprintf(out->diff, sizeof out->diff, "%+.1f %% ±%.1f", percent_written(one->percent),
-                 (one->hi - one->lo) / 2);
+                 (percent_written(one->hi) - percent_written(one->lo)) / 2);
     else
         snprintf(out->diff, sizeof out->diff, "%+.1f %%", percent_written(one->percent));
     snprintf(out->also, sizeof out->also, "%d/%d", one->worse, one->of);

@@ -83,7 +83,8 @@ static void sides_cell(struct grid *g, const struct fleet_rank *r)
 static void sides_difference_cell(struct grid *g, const struct run_pair_metric *p)
 {
     if (isfinite(p->lo))
-        grid_cell(g, "%+.1f ±%.1f", percent_written(p->percent), (p->hi - p->lo) / 2);
+        grid_cell(g, "%+.1f ±%.1f", percent_written(p->percent),
+                  (percent_written(p->hi) - percent_written(p->lo)) / 2);
     else if (isfinite(p->percent))
         grid_cell(g, "%+.1f", percent_written(p->percent));
     else

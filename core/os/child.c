@@ -164,7 +164,7 @@ static void reap_held(void)
 }
 
 // Where there is no memory for it, it is reaped with us.
-static void hold(int pidfd)
+static void hold_pidfd(int pidfd)
 {
     int *more = realloc(held, ((size_t)n_held + 1) * sizeof *held);
     if (!more) {
@@ -185,7 +185,7 @@ static bool ends_within(pid_t pid, int limit_ms)
         (poll(&ended, 1, limit_ms) == 1 &&
          (waitid(P_PIDFD, (id_t)fd, &end, WEXITED | WNOHANG | WNOWAIT) < 0 || end.si_pid)))
         return true;
-    hold(steal_fd(&fd));
+    hold_pidfd(steal_fd(&fd));
     return false;
 }
 

@@ -20,7 +20,7 @@ struct run_metrics {
 int store_run_metrics(struct store *s, int64_t id, const struct run_metrics *m, struct err *err);
 // The run has none of that version (it cannot be read): it is not requested again.
 int store_run_no_metrics(struct store *s, int version, int64_t id, struct err *err);
-// A succeeded run whose metrics are older than `version`: 1 found, 0 none, -1.
+// A succeeded run whose metrics are not of `version`, any of them: 1 found, 0 none, -1.
 int store_run_without_metrics(struct store *s, int version, int64_t *id, struct err *err);
 
 // Inside the store, in a transaction.

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "fleet/campaigns/parts.h"
 #include "fleet/campaigns/script.h"
+#include "fleet/store/campaigns.h"
 
 enum {
     TOUCH_MS = 20,       // what happens meanwhile is stored together
@@ -29,6 +30,7 @@ void campaign_touch(struct campaign *c)
     campaigns_look_in(c->all);
 }
 
+// When a node was refused is in its ended_ms until it has ended.
 static void clock_was_set(struct campaign *c, int64_t step_ms)
 {
     c->head.round_ms += step_ms;
@@ -36,21 +38,25 @@ static void clock_was_set(struct campaign *c, int64_t step_ms)
         probe_plan_clock_set(&c->plan, step_ms);
     for (int i = 0; c->planned && i < c->nodes.n; i++) {
         struct campaign_node *n = &c->states[i];
-        if (c->plan.nodes[i].state == PROBE_PENDING && c->plan.nodes[i].refused_ms) {
+        if (!fleet_campaign_node_ended(c->plan.nodes[i].state) && c->plan.nodes[i].refused_ms) {
             n->ended_ms = c->plan.nodes[i].refused_ms;
             n->dirty = true;
         }
     }
+    for (int i = 0; c->facts && !c->planned && i < c->n_facts; i++)
+        if (c->facts[i].ended_ms && !fleet_campaign_node_ended(c->facts[i].state))
+            c->facts[i].ended_ms += step_ms;
     campaign_touch(c);
 }
 
 int64_t campaigns_now(struct campaigns *all)
 {
-    const int64_t now = clock_wall_ms(), offset = now - clock_mono_ms();
+    const int64_t now = clock_wall_ms(), offset = now - clock_boot_ms();
     const int64_t step = offset - all->offset_ms;
     if (step > -STEP_MS && step < STEP_MS)
         return now;
     all->offset_ms = offset;
+    poller_clock_set(all->poller, step);
     for (struct campaign *c = all->list; c; c = c->next)
         if (!c->over)
             clock_was_set(c, step);

@@ -461,11 +461,16 @@ static void campaign_advance(struct campaign *c)
     }
     if (await_nodes(c))
         return;
-    struct probe_clock now = clock_of_week(campaigns_now(c->all));
+    struct probe_clock now;
     struct probe_next next;
     char why[CAMPAIGN_WHY];
-    while ((next = probe_plan_next(&c->plan, &now)).action == PROBE_START)
+    for (;;) { // by the clock of each moment: it may be set while nodes are refused
+        now = clock_of_week(campaigns_now(c->all));
+        next = probe_plan_next(&c->plan, &now);
+        if (next.action != PROBE_START)
+            break;
         node_start(c, next.node);
+    }
     why_text(c, next.why, why, sizeof why);
     if (next.action == PROBE_STOP)
         campaign_end(c, FLEET_CAMPAIGN_STOPPED, why);
@@ -879,7 +884,7 @@ struct campaigns *campaigns_new(struct loop *loop, const struct fleetd_config *c
         return NULL;
     }
     *all = (struct campaigns){.loop = loop, .c = c, .poller = poller, .begun_ms = clock_mono_ms()};
-    all->offset_ms = clock_wall_ms() - all->begun_ms;
+    all->offset_ms = clock_wall_ms() - clock_boot_ms();
     if (campaigns_open(all, err) == 0)
         return all;
     campaigns_free(all);

@@ -118,7 +118,9 @@ static void on_stall(void *ctx, uint32_t events)
 static void lose_process(struct ingest *i)
 {
     struct ingest_report r = {.kind = INGEST_FAILED, .code = ERR_NO_MEMORY, .opened = i->ready};
-    snprintf(r.text, sizeof r.text, "no memory for what is sent to the process that stores");
+    if (i->failed)
+        return; // it was said
+    snprintf(r.text, sizeof r.text, "no memory for what goes to the process that stores, or comes");
     i->failed = r.code;
     shutdown(i->socket, SHUT_RDWR); // its end is seen by on_report()
     i->user.report(i->user.ctx, &r);

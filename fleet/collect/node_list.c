@@ -15,6 +15,9 @@
 enum {
     FIRST_RATE = 4000, // nodes a second, of those that are new
     GONE_MAX = 16384,  // nodes that no source names any more, and that are still listed
+    // More than half of them at once is what a list that was cut short would have: the sources are
+    // read twice in that time.
+    NODES_DOUBTED_MS = 2 * NAMING_EVERY_MS,
 };
 
 // "//n1:7780" of a source has the scheme of the setting. A source that names its node by the host
@@ -137,24 +140,51 @@ static bool node_is_named(const struct poller *p, const char *name)
 
 void node_has_history(struct poller *p, const char *name)
 {
+    p->histories++;
     if (!node_is_named(p, name))
         buf_add(&p->unnamed, name, strlen(name) + 1);
 }
 
+// The unnamed that no source has named since; `leave`: they leave their histories.
+static int unnamed_each(struct poller *p, bool leave)
+{
+    int n = 0;
+    for (size_t at = 0; at < p->unnamed.len; at += strlen(p->unnamed.data + at) + 1) {
+        const char *name = p->unnamed.data + at;
+        if (node_is_named(p, name))
+            continue;
+        if (leave)
+            node_leaves(p, name);
+        n++;
+    }
+    return n;
+}
+
 void nodes_leave(struct poller *p)
 {
-    int left = 0;
+    const int64_t now = clock_mono_ms();
     if (!p->named || !ingest_ready(p->ingest))
         return;
-    for (size_t at = 0; at < p->unnamed.len; at += strlen(p->unnamed.data + at) + 1)
-        if (!node_is_named(p, p->unnamed.data + at)) {
-            node_leaves(p, p->unnamed.data + at);
-            left++;
-        }
-    if (left)
-        log_event(LOG_LVL_INFO, "nodes.left", "nodes=%d text=\"no source names them any more\"",
-                  left);
+    if (!buf_ok(&p->unnamed))
+        log_event(LOG_LVL_ERROR, "nodes.left", "text=\"no memory for the names of all\"");
+    int n = unnamed_each(p, false);
+    if (2 * n > p->histories && (!p->leave_ms || now < p->leave_ms)) {
+        p->leave_ms = p->leave_ms ? p->leave_ms : now + NODES_DOUBTED_MS;
+        poller_search_in(p, p->leave_ms - now);
+        return;
+    }
+    if (n) {
+        unnamed_each(p, true);
+        log_event(LOG_LVL_INFO, "nodes.left", "nodes=%d text=\"no source names them any more\"", n);
+    }
+    nodes_leave_forget(p);
+}
+
+void nodes_leave_forget(struct poller *p)
+{
     buf_free(&p->unnamed);
+    p->histories = 0;
+    p->leave_ms = 0;
 }
 
 static struct polled *node_add(struct poller *p, const struct naming_node *said, int64_t first_ms)
@@ -242,10 +272,11 @@ bool poller_named(const struct poller *p)
 int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int count, bool whole,
                      struct err *err)
 {
-    p->named = whole;
+    p->named = false; // a list that was merged in part names not all
     p->lists++;
     if (list_merge(p, nodes, count, err) < 0)
         return -1;
+    p->named = whole;
     forget_gone(p);
     nodes_leave(p);
     send_owners(p);

@@ -90,10 +90,13 @@ struct poller {
         int64_t seq;
     } ends; // the whole run that has ended the process that stores; it gets to know when it is back
     struct fetch_limits whole_limits;
-    int64_t pushed;         // pages that nodes sent themselves
-    bool named;             // all sources have named their nodes
-    struct buf unnamed;     // names of nodes with an open history that no source names, each with
-                            // its '\0'; until that is known of all of them
+    int64_t pushed; // pages that nodes sent themselves
+    bool named;     // all sources have named their nodes
+    // Names of nodes with an open history that no source names, each with its '\0', until that is
+    // known of all of them; of so many histories.
+    struct buf unnamed;
+    int histories;
+    int64_t leave_ms;       // when those that are too many leave all the same, monotonic; 0: none
     uint64_t lists;         // that were set
     bool store_failed_open; // it was opened, and failed when it was written to
     struct log_budget node_lines;
@@ -131,8 +134,10 @@ void polled_why(struct polled *n, const char *why); // up to POLLER_WHY of it
 // node_list.c
 // In the store the node has a history that is open.
 void node_has_history(struct poller *p, const char *name);
-// Those that no source names leave theirs, once all sources were read and the store is open.
+// Those that no source names leave theirs, once all sources were read and the store is open. Where
+// they are more than half, they have some time to be named.
 void nodes_leave(struct poller *p);
+void nodes_leave_forget(struct poller *p); // the process that stores says all of it again
 // Whose nodes they are, if there are other collectors: to the process that stores, if it changed.
 void send_owners(struct poller *p);
 

@@ -130,6 +130,10 @@ static void on_search(void *ctx, uint32_t events)
         if (p->collectors[i])
             search_node(p->collectors[i], now, &next);
     fetch_turn(p->fetch);
+    if (p->leave_ms && p->leave_ms <= now)
+        nodes_leave(p);
+    if (p->leave_ms > now && p->leave_ms < next)
+        next = p->leave_ms;
     if (p->unlogged_ms && p->unlogged_ms <= now)
         nodes_log_others(p);
     if (p->unlogged_ms && p->unlogged_ms < next)
@@ -304,7 +308,7 @@ static void node_poisoned(struct polled *n, enum ingest_kind of)
 static void on_ingest_ended(void *ctx, const struct ingest_head *suspect)
 {
     struct poller *p = ctx;
-    buf_free(&p->unnamed); // the next process says all of it
+    nodes_leave_forget(p);
     if (p->totals.store_state == STORE_READY)
         store_becomes(p, STORE_OPENING, "the process that stores has ended; it is started again");
     char why[POLLER_WHY];
@@ -372,6 +376,13 @@ void poller_soon(struct poller *p, const char *node)
         return;
     n->due_ms = clock_mono_ms();
     poller_wake(p);
+}
+
+void poller_clock_set(struct poller *p, int64_t step_ms)
+{
+    for (int i = 0; i < p->n; i++)
+        if (!p->nodes[i]->pushes && !*p->nodes[i]->behind) // of those nothing is known
+            p->nodes[i]->skew_ms -= step_ms;
 }
 
 size_t poller_backlog(const struct poller *p)
@@ -444,6 +455,6 @@ void poller_free(struct poller *p)
     for (int i = 0; i < FLEETD_SOURCES_MAX; i++)
         polled_free(p->collectors[i]);
     free(p->nodes);
-    buf_free(&p->unnamed);
+    nodes_leave_forget(p);
     free(p);
 }

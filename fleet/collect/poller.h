@@ -76,3 +76,5 @@ struct fetch_request poller_request(const struct poller *p);
 // that of hosts_file, if it is there.
 void poller_address(const struct poller *p, struct fetch_request *q, const char *url);
 void poller_soon(struct poller *p, const char *node); // it has a new run
+// Our clock was set by so much: the clocks of nodes differ from it otherwise, before they say so.
+void poller_clock_set(struct poller *p, int64_t step_ms);

@@ -456,3 +456,18 @@ def test_a_node_is_renamed_while_the_collector_is_stopped(collect, twin):  # noq
         assert c.rows("SELECT node.name, feed.twin FROM feed JOIN node ON feed.node = node.id "
                       f"WHERE feed.history = '{Renamed.history}'") == [("now", 0)]
         assert "event=nodes.left nodes=1 " in c.log.read_text()
+
+
+def test_a_short_list_at_the_start_is_doubted(collect):  # noqa: F811
+    """No page is read before nodes would have left, so the histories of the others were left alone when one is there."""
+    c = collect(NODES, "--run-ms=0").start()
+    c.wait_up(NODES)
+    c.stop()
+    c.name(c.fleet.names[:1])
+    c.start()
+    c.wait_up(1)
+    assert c.rows("SELECT count(*) FROM feed WHERE state = 0") == [(NODES,)] and "event=nodes.left" not in c.log.read_text()
+    c.name(c.fleet.names)
+    c.process.send_signal(signal.SIGHUP)
+    c.wait_up(NODES)
+    assert c.rows("SELECT count(*) FROM feed WHERE state = 0") == [(NODES,)] and "event=nodes.left" not in c.log.read_text()
