@@ -19,6 +19,7 @@
 #include "client/print.h"
 #include "client/problem.h"
 #include "client/result.h"
+#include "model/run.h"
 
 struct check_flags {
     char run[80];
@@ -73,7 +74,6 @@ const struct param_table check_options = {check_params, COUNT_OF(check_params)};
 
 // --- Against a reference -----------------------------------------------------------------------
 
-enum { REFERENCE_AHEAD_S = 3600 };
 enum {
     REFERENCE_BYTES_MAX = 32 << 20,
     NEWEST_OF_EACH = 10, // runs of a benchmark, among which one is looked for that compares
@@ -86,9 +86,7 @@ struct reference_answer {
     struct class_reference_verdict verdict;
     const struct summary *run; // NULL: there is none
     int runs;                  // that were judged
-    int64_t age_s;
-    bool ahead; // its node's clock was: it has no age, and would never be too old
-    bool old;
+    struct run_age age;
 };
 
 static int read_reference(const char *path, struct class_reference *out, struct err *err)
@@ -179,7 +177,7 @@ static bool more_serious(const struct class_reference_verdict *a,
 static int judge_runs(const struct summary_page *p, const struct class_reference *r,
                       const struct check_flags *f, struct reference_answer *out, struct err *err)
 {
-    *out = (struct reference_answer){.verdict = {.state = REFERENCE_UNKNOWN}, .age_s = -1};
+    *out = (struct reference_answer){.verdict = {.state = REFERENCE_UNKNOWN}, .age = {.s = -1}};
     snprintf(out->verdict.why, sizeof out->verdict.why, "there is no run that succeeded");
     for (int i = 0; i < p->n_runs; i++) {
         struct class_reference_verdict v;
@@ -198,11 +196,8 @@ static int judge_runs(const struct summary_page *p, const struct class_reference
     if (!out->run)
         return 0;
     int64_t ms = out->run->measured_ms ? out->run->measured_ms : out->run->finished_ms;
-    out->age_s = (clock_wall_ms() - ms) / 1000;
-    out->ahead = out->age_s < -REFERENCE_AHEAD_S;
-    out->age_s = out->age_s < 0 ? 0 : out->age_s;
-    out->old = f->max_age && (out->ahead || out->age_s > f->max_age);
-    if (out->old && out->verdict.state == REFERENCE_OK)
+    out->age = run_age_at(clock_wall_ms(), ms, f->max_age);
+    if (out->age.old && out->verdict.state == REFERENCE_OK)
         out->verdict.state = REFERENCE_WARNING;
     return 0;
 }
@@ -215,10 +210,10 @@ static void reference_text(const struct reference_answer *a, const char *path, s
         buf_fmt(out, "reference %s: %s", path, v->why);
         return;
     }
-    print_duration(age, sizeof age, (double)a->age_s);
-    snprintf(dated, sizeof dated, "%s old%s", age, a->old ? ", too old" : "");
+    print_duration(age, sizeof age, (double)a->age.s);
+    snprintf(dated, sizeof dated, "%s old%s", age, a->age.old ? ", too old" : "");
     buf_fmt(out, "run %" PRId64 " of %s (%s) against reference %s: ", a->run->id, a->run->benchmark,
-            a->ahead ? "dated in the future" : dated, path);
+            a->age.ahead ? "dated in the future" : dated, path);
     if (v->worse)
         buf_fmt(out, "%d of %d metric%s significantly slower; ", v->worse, v->compared,
                 str_plural(v->compared));
@@ -237,7 +232,7 @@ static void reference_line(const struct reference_answer *a, const struct check_
     buf_fmt(out, "NUMAPROBE %s - %s", state_names[a->verdict.state], text);
     if (a->verdict.worst)
         buf_fmt(out, " | worst=%.2f%%;%g;%g age=%" PRId64 "s;", 100 * expm1(a->verdict.slower),
-                f->warn, f->crit, a->age_s);
+                f->warn, f->crit, a->age.s);
     if (a->verdict.worst && f->max_age)
         buf_fmt(out, "%" PRId64, f->max_age);
 }
@@ -277,7 +272,7 @@ static void write_reference(const struct reference_answer *a, const struct check
         jsonw_null(w, "run");
     jsonw_time(w, "measured", a->run ? a->run->measured_ms : 0);
     if (a->run)
-        jsonw_i64(w, "age_s", a->age_s);
+        jsonw_i64(w, "age_s", a->age.s);
     else
         jsonw_null(w, "age_s");
     jsonw_i64(w, "runs", a->runs);

@@ -318,7 +318,7 @@ static int shown_from(int alike, int room)
 }
 
 // Names that begin alike ("compute-node-0042") are shown from where they differ from those that are
-// most alike. *from: by row, 0 for others.
+// most alike. from: of each cell of the table, 0 where it is shown from its beginning.
 static void column_shown_from(const struct grid *g, int column, int room, int *from)
 {
     size_t n = 0;
@@ -328,17 +328,14 @@ static void column_shown_from(const struct grid *g, int column, int room, int *f
             cells[n++] = &g->cells[i];
     if (n)
         qsort(cells, n, sizeof *cells, by_cell_text);
-    for (size_t i = 1; i < n; i++) {
-        if (strcmp(*cells[i - 1], *cells[i]) == 0) {
-            from[cells[i] - g->cells] = from[cells[i - 1] - g->cells];
-            continue;
-        }
-        int at = shown_from(alike_columns(*cells[i - 1], *cells[i]), room);
-        // The one before, and those that are its like.
-        for (size_t k = i; k-- > 0 && strcmp(*cells[k], *cells[i - 1]) == 0;)
-            if (from[cells[k] - g->cells] < at)
-                from[cells[k] - g->cells] = at;
-        from[cells[i] - g->cells] = at;
+    for (size_t i = 0, end; i < n; i = end) { // cells of one text
+        int before = i ? alike_columns(*cells[i - 1], *cells[i]) : 0, behind = 0;
+        for (end = i + 1; end < n && strcmp(*cells[i], *cells[end]) == 0;)
+            end++;
+        if (end < n)
+            behind = alike_columns(*cells[i], *cells[end]);
+        for (size_t k = i; k < end; k++)
+            from[cells[k] - g->cells] = shown_from(before > behind ? before : behind, room);
     }
 }
 
@@ -484,7 +481,6 @@ static void write_plain_numbers(const struct grid *g)
 static void write_table(const struct grid *g, const struct cli *cli)
 {
     int widths[COLUMNS_MAX];
-    CLEANUP_MEM int *from = calloc((size_t)g->n_rows + 1, sizeof *from); // of each cell
     write_plain_numbers(g);
     measure_columns(g, cli, widths);
     const int columns = print_width(cli);
@@ -492,7 +488,8 @@ static void write_table(const struct grid *g, const struct cli *cli)
         write_stacked(g, cli, widths);
         return;
     }
-    for (int c = 0; columns && from && c < g->n_columns; c++)
+    CLEANUP_MEM int *from = columns ? calloc((size_t)g->n_rows + 1, sizeof *from) : NULL;
+    for (int c = 0; from && c < g->n_columns; c++)
         if (g->columns[c].shrinks && widths[c] > 0)
             column_shown_from(g, c, widths[c], from);
     for (int i = -g->n_columns; i < g->n_rows; i += g->n_columns)

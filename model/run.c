@@ -74,6 +74,13 @@ double run_seconds(enum run_state state, int64_t started_ms, int64_t finished_ms
                : NAN;
 }
 
+struct run_age run_age_at(int64_t now_ms, int64_t measured_ms, int64_t most_s)
+{
+    int64_t s = (now_ms - measured_ms) / 1000;
+    bool ahead = s < -RUN_AHEAD_S;
+    return (struct run_age){s < 0 ? 0 : s, ahead, most_s && (ahead || s > most_s)};
+}
+
 static void write_times(const struct run *r, struct jsonw *w)
 {
     jsonw_time(w, "created", r->created_ms);

@@ -67,6 +67,14 @@ enum { RUN_SECONDS_MAX = 30 * 86400 }; // the limit of a run's time is a day
 
 // How long a run took; NaN: not known, or more than RUN_SECONDS_MAX by its times.
 double run_seconds(enum run_state state, int64_t started_ms, int64_t finished_ms);
+// How old a run is. `s` is 0 where the node's clock dated it ahead. `old`: it is older than
+// `most_s` (0: no limit), or dated so far ahead that it would count as new until then.
+enum { RUN_AHEAD_S = 3600 };
+struct run_age {
+    int64_t s;
+    bool ahead, old; // ahead: by more than RUN_AHEAD_S
+};
+struct run_age run_age_at(int64_t now_ms, int64_t measured_ms, int64_t most_s);
 void run_fini(struct run *r);
 // The name of its benchmark, also of a run whose spec cannot be read.
 const char *run_benchmark(const struct run *r);

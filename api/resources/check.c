@@ -123,16 +123,13 @@ static const char *verdict_text(const struct check_result *r)
     return noise ? "within the difference of its runs" : verdict_names[r->verdict];
 }
 
-// A run that the node's clock dated ahead has no age, and would never be too old.
-enum { CHECK_AHEAD_S = 3600 };
-
-static void check_write_text(struct answer *a, bool old, bool ahead)
+static void check_write_text(struct answer *a, const struct run_age *of)
 {
     const struct check_result *r = a->r;
     char age[32], dated[64];
-    age_text(a->age_s, age, sizeof age);
-    snprintf(dated, sizeof dated, "%s old%s", age, old ? ", too old" : "");
-    if (ahead)
+    age_text(of->s, age, sizeof age);
+    snprintf(dated, sizeof dated, "%s old%s", age, of->old ? ", too old" : "");
+    if (of->ahead)
         snprintf(dated, sizeof dated, "dated in the future");
     if (!r->compared)
         snprintf(a->text, sizeof a->text, "baseline %s: %s", r->baseline, r->why);
@@ -144,15 +141,14 @@ static void check_write_text(struct answer *a, bool old, bool ahead)
 static struct answer answer_of(const struct check_result *r, const struct check_options *options)
 {
     struct answer a = {.r = r, .options = options, .state = r->state, .age_s = -1};
-    if (r->run)
-        a.age_s = (clock_wall_ms() - r->measured_ms) / 1000;
-    bool ahead = r->run && a.age_s < -CHECK_AHEAD_S;
-    if (a.age_s < 0 && r->run)
-        a.age_s = 0;
-    bool old = options->max_age_s && (ahead || a.age_s > options->max_age_s);
-    if (old && a.state == CHECK_OK)
+    struct run_age age = {0};
+    if (r->run) {
+        age = run_age_at(clock_wall_ms(), r->measured_ms, options->max_age_s);
+        a.age_s = age.s;
+    }
+    if (age.old && a.state == CHECK_OK)
         a.state = CHECK_WARNING;
-    check_write_text(&a, old, ahead);
+    check_write_text(&a, &age);
     return a;
 }
 

@@ -461,15 +461,12 @@ static void campaign_advance(struct campaign *c)
     }
     if (await_nodes(c))
         return;
-    struct probe_clock now;
+    struct probe_clock now = clock_of_week(campaigns_now(c->all));
     struct probe_next next;
     char why[CAMPAIGN_WHY];
-    for (;;) { // by the clock of each moment: it may be set while nodes are refused
-        now = clock_of_week(campaigns_now(c->all));
-        next = probe_plan_next(&c->plan, &now);
-        if (next.action != PROBE_START)
-            break;
+    while ((next = probe_plan_next(&c->plan, &now)).action == PROBE_START) {
         node_start(c, next.node);
+        now.ms = campaigns_now(c->all); // it may be set while nodes are refused
     }
     why_text(c, next.why, why, sizeof why);
     if (next.action == PROBE_STOP)
