@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "core/os/child.h"
+#include "fleet/collect/clocks.h"
 #include "fleet/collect/judged_wire.h"
 #include "fleet/judge/measured.h"
 #include "fleet/judging_drain.h"
@@ -157,9 +158,9 @@ static void judge_responding(struct judging_work *w, const struct judged_node *n
 {
     judge_outcome(w, n);
     judge_age(w, n);
-    if (n->clock_wrong) {
+    if (llabs(n->clock_off_ms) > NODE_SKEW_MAX_MS) {
         buf_fmt(&w->text, "%s: its clock is %lld s %s", n->name,
-                (long long)llabs(n->skew_ms) / 1000, n->skew_ms > 0 ? "ahead" : "behind");
+                (long long)llabs(n->clock_off_ms) / 1000, n->clock_off_ms > 0 ? "ahead" : "behind");
         add_fact(w, n, KEPT_CLOCK, 0);
     }
 }

@@ -116,7 +116,7 @@ static bool is_plain_word(const char *text)
 
 static int read_known_node(const struct json *j, struct known_node *n, struct err *err)
 {
-    *n = (struct known_node){.skew_ms = json_get_i64(j, "skew_ms", 0),
+    *n = (struct known_node){.clock_wrong = json_get_bool(j, "clock_wrong", false),
                              .heard = json_text(json_get(j, "received")) != NULL};
     snprintf(n->name, sizeof n->name, "%s", json_get_text(j, "node", ""));
     snprintf(n->version, sizeof n->version, "%s", json_get_text(j, "version", ""));

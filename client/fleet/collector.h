@@ -15,8 +15,8 @@ struct known_node {
     char slurm_reason[128];      // … such as why it is drained; "": it is not
     char *why;                   // owned: why its newest runs may be missing; NULL: they are there
     enum err_code code;          // of `why`
+    bool clock_wrong;            // by a minute or more, as the collector judges it
     bool heard;                  // a page of it was stored
-    int64_t skew_ms;             // its clock minus that of the collector
 };
 
 // The settings with which the collector is contacted as a daemon is; the caller frees.

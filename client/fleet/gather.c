@@ -452,11 +452,11 @@ void gather_fini(struct gather *g)
     *g = (struct gather){0};
 }
 
-// The nodes whose clock differs from ours by a minute or more.
+// The nodes whose clock differs by a minute or more: from ours, or as the collector judges it.
 static void find_clocks(struct gather *g, struct nodeset *out)
 {
     for (int i = 0; g->known && i < g->names.n; i++)
-        if (llabs(g->known[i].skew_ms) >= SKEW_MAX_MS)
+        if (g->known[i].clock_wrong)
             nodeset_add(out, g->names.names[i], NULL);
     for (int i = 0; g->fan && i < g->names.n; i++) {
         const struct fan_node *n = fan_node(g->fan, i);
@@ -486,7 +486,7 @@ static const struct {
     void (*find)(struct gather *g, struct nodeset *out);
     const char *member, *text;
 } oddities[] = {
-    {find_clocks, "wrong_clocks", "the clock differs from ours by a minute or more"},
+    {find_clocks, "wrong_clocks", "the clock differs by a minute or more"},
     {find_copies, "copied_histories", "have the same history: one database is a copy of another"},
 };
 

@@ -31,8 +31,8 @@ struct judged_node {
     bool in_slurm;
     enum node_state state;
     enum fleet_outcome outcome;
-    int64_t skew_ms, seen_ms;
-    bool poisoned, too_old, duplicate, twice, clock_wrong, asleep; // as in struct polled
+    int64_t skew_ms, clock_off_ms, seen_ms;
+    bool poisoned, too_old, duplicate, twice, asleep; // as in struct polled
 };
 
 // What the process writes: this, then its parts, in their order.

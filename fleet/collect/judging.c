@@ -190,7 +190,7 @@ static void copy_node(const struct polled *p, struct judged_node *out)
     out->too_old = p->too_old;
     out->duplicate = node_duplicate(p);
     out->twice = p->twice;
-    out->clock_wrong = node_clock_wrong(p);
+    out->clock_off_ms = node_clock_off(p);
     out->asleep = node_asleep(p);
 }
 
@@ -214,6 +214,7 @@ static void walk_end(struct judging *j)
 
 static void walk_begin(struct judging *j)
 {
+    poller_compare_clocks(j->poller);
     poller_nodes(j->poller, &j->walk.n);
     j->walk.at = 0;
     j->walk.lists = poller_lists(j->poller);

@@ -117,11 +117,6 @@ void node_busy(struct polled *n, const struct fetch_response *r)
     n->due_ms = due_ms > n->due_ms ? due_ms : n->due_ms;
 }
 
-bool node_clock_wrong(const struct polled *n)
-{
-    return n->skew_ms > NODE_SKEW_MAX_MS || n->skew_ms < -NODE_SKEW_MAX_MS;
-}
-
 // A machine that is set up again has a new history, and one that is restored comes back to an old
 // one, once. Two machines do so again and again.
 bool node_duplicate(const struct polled *n)

@@ -378,13 +378,6 @@ void poller_soon(struct poller *p, const char *node)
     poller_wake(p);
 }
 
-void poller_clock_set(struct poller *p, int64_t step_ms)
-{
-    for (int i = 0; i < p->n; i++)
-        if (!p->nodes[i]->pushes && !*p->nodes[i]->behind) // of those nothing is known
-            p->nodes[i]->skew_ms -= step_ms;
-}
-
 size_t poller_backlog(const struct poller *p)
 {
     return ingest_backlog(p->ingest);

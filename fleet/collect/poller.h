@@ -21,11 +21,11 @@ int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int n, b
 bool poller_named(const struct poller *p);
 
 // Facts that are faults of a node or of its surroundings.
-enum { NODE_SKEW_MAX_MS = 60 * 1000 };
-bool node_clock_wrong(const struct polled *n); // by more than NODE_SKEW_MAX_MS
-bool node_duplicate(const struct polled *n);   // two machines respond under its name
-bool node_is_here(const struct polled *n);     // its runs come from itself
-bool node_asleep(const struct polled *n);      // Slurm has powered it off; it is not contacted
+bool node_clock_wrong(const struct polled *n);  // by more than NODE_SKEW_MAX_MS
+int64_t node_clock_off(const struct polled *n); // ahead of the right time, ms; 0: not known, too
+bool node_duplicate(const struct polled *n);    // two machines respond under its name
+bool node_is_here(const struct polled *n);      // its runs come from itself
+bool node_asleep(const struct polled *n);       // Slurm has powered it off; it is not contacted
 
 // All nodes that were ever named since the start, by name. Borrowed until the next
 // poller_set_nodes.
@@ -78,3 +78,6 @@ void poller_address(const struct poller *p, struct fetch_request *q, const char 
 void poller_soon(struct poller *p, const char *node); // it has a new run
 // Our clock was set by so much: the clocks of nodes differ from it otherwise, before they say so.
 void poller_clock_set(struct poller *p, int64_t step_ms);
+// Finds out whether ours is the wrong one: fleet/collect/clocks.h. 65,536 nodes take 1 ms.
+void poller_compare_clocks(struct poller *p);
+int64_t poller_clock_off(const struct poller *p); // ours is ahead by so much, ms; 0: it is right

@@ -109,6 +109,10 @@ static int write_ages(const struct fleet_services *s, struct exposition *e, stru
     exposition_single(e, "numaprobe_fleet_feed_lag_seconds", "gauge",
                       "For how long the node that waits longest should have been contacted",
                       (double)polling_lag_ms(s->poller) / 1e3);
+    exposition_begin(e, "numaprobe_fleet_clock_offset_seconds", "gauge",
+                     "How far the collector's clock is ahead of that of most nodes; 0 unless these "
+                     "agree on another time");
+    exposition_sample(e, NULL, 0, (double)poller_clock_off(s->poller) / 1e3);
     return 0;
 }
 

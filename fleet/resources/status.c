@@ -197,6 +197,16 @@ static void write_kept(const struct judging_summary *s, struct jsonw *w)
         jsonw_null(w, "coverage");
 }
 
+static void write_clock(const struct poller *p, struct jsonw *w)
+{
+    char text[120] = "";
+    const long long off_s = poller_clock_off(p) / 1000;
+    if (off_s)
+        snprintf(text, sizeof text, "the collector's clock is %lld s %s that of most nodes",
+                 llabs(off_s), off_s > 0 ? "ahead of" : "behind");
+    jsonw_text(w, "clock_problem", text);
+}
+
 int fleetd_status(struct request *q, struct reply *r, struct err *err)
 {
     const struct fleet_services *s = fleet_of(q);
@@ -214,6 +224,7 @@ int fleetd_status(struct request *q, struct reply *r, struct err *err)
     jsonw_fixed(&w, "lag_s", (double)polling_lag_ms(s->poller) / 1e3, 1);
     jsonw_text(&w, "sources_problem", naming_problem(s->naming));
     write_sources(s->naming, &w);
+    write_clock(s->poller, &w);
     write_collectors(s->poller, &w);
     jsonw_bool(&w, "store_ready", t.store_state == STORE_READY);
     jsonw_text(&w, "store_state", store_state_names[t.store_state]);

@@ -52,10 +52,12 @@ function headline(judged, nodes) {
   return judged.tested_nodes ? `${count(judged.tested_nodes, "judged node")} ${judged.tested_nodes === 1 ? "is" : "are"} fine` : "No verdict yet";
 }
 
+const problems = (status) => [status.sources_problem, status.store_problem, status.clock_problem].filter(Boolean);
+
 function tone(status, judged) {
   const { late, down } = status.states;
   if (judged.sure) return "bad";
-  if (judged.suspect || judged.groups || late || down || status.sources_problem || !status.store_ready) return "warn";
+  if (judged.suspect || judged.groups || late || down || problems(status).length || !status.store_ready) return "warn";
   return judged.tested_nodes ? "good" : "none";
 }
 
@@ -74,7 +76,7 @@ function banner(root, status, judged, nodes) {
   root.replaceChildren(make("h2", { id: "verdict" }, judged ? headline(judged, nodes) : count(status.nodes, "node")), make("p", {}, stateText(status)),
     judged && status.nodes > 0 && make("p", {}, `${whole(fresh)} ${fresh === 1 ? "has" : "have"} a run of the last days, and ${whole(judged.tested_nodes)} ${judged.tested_nodes === 1 ? "was" : "were"} judged ${when(judged.evaluated)} UTC.`),
     found && make("p", {}, found.length ? `Found: ${found.join(", ")}. ` : "Nothing was found. ", openText(status.findings)),
-    [status.sources_problem, status.store_problem].filter(Boolean).map((text) => make("p", { role: "alert" }, text)));
+    problems(status).map((text) => make("p", { role: "alert" }, text)));
 }
 
 function slowest(nodes) {
@@ -144,7 +146,7 @@ function collector(status) {
   const outcomes = Object.entries(status.outcomes).filter(([, n]) => n);
   return make("section", { class: "card", id: "collector" }, make("h2", {}, "Collector"), make("dl", { class: "facts" }, facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
     outcomes.length > 0 && make("p", {}, `Pages that were not stored as usual: ${outcomes.map(([name, n]) => `${words(name)} (${count(n, "node")})`).join(", ")}.`),
-    make("p", {}, status.sources_problem || status.store_problem ? "" : "All sources can be read, and the store is open."));
+    make("p", {}, problems(status).length ? "" : "All sources can be read, and the store is open."));
 }
 
 // --- The view ------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import http.server
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -16,6 +17,7 @@ import threading
 
 import pytest
 
+from client import run
 from conftest import PATIENCE, build_dir, replace_text, until
 from test_fleet_campaigns import begin, probed, show
 from test_fleetd import FLEETD, collect  # noqa: F401
@@ -399,6 +401,20 @@ def test_faults_of_nodes_are_facts(collect):  # noqa: F811
     assert [nodes[f"node{i}"]["clock_wrong"] for i in (1, 3, 4, 5)] == [True, False, True, False], nodes
     assert [nodes[f"node{i}"]["too_old"] for i in (1, 2, 5)] == [False, True, False], nodes
     assert all(n["poison"] is None for n in nodes.values())
+
+
+def test_a_clock_of_the_collector_that_is_wrong_is_one_fault(collect):  # noqa: F811
+    c = collect(9, "--faults=node[1-6] clock=7200; node[7-8] clock=3600").start()
+    said = until(lambda: c.status()["clock_problem"])
+    hours = float(re.search(r"clock is (\d+) s behind that of most nodes", said)[1]) / 3600
+    assert hours == pytest.approx(2, abs=0.1), said
+    until(lambda: (f := c.get("/v1/fleet/findings?what=clock")["findings"]) and len(f) == 3 and f)
+    found = {f["node"]: f["text"] for f in c.get("/v1/fleet/findings?what=clock")["findings"]}
+    assert set(found) == {"node7", "node8", "node9"} and all("behind" in text for text in found.values()), found
+    offset = re.search(r"^numaprobe_fleet_clock_offset_seconds (\S+)", c.get_bytes("/metrics").decode(), re.M)[1]
+    assert float(offset) / 3600 == pytest.approx(-2, abs=0.1)
+    done = run("fleet", "status", f"--fleet={c.url}")
+    assert re.search(r"^node\[7-9\] +the clock differs", done.stderr, re.M), done.stderr
 
 
 @pytest.mark.parametrize("options, said", [
