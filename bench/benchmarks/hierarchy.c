@@ -286,8 +286,8 @@ static int other_targets(struct hierarchy *h, struct err *err)
     return 0;
 }
 
-// Each rank has its part of the budget.
-static void mind_budget(struct hierarchy *h, int rank, int64_t done)
+// Each rank has its part of the budget, or of the time limit.
+static void mind_part(struct hierarchy *h, int rank, int64_t done)
 {
     struct session *s = h->s;
     s->slot->behind = time_limit_behind(&s->limit, (rank + 1.0) / session_ranks(s));
@@ -311,7 +311,7 @@ static int measure_rank(struct hierarchy *h, int rank, struct err *err)
         double share = (rank + (double)(v + 1) / visits) / session_ranks(s);
         int outcome = session_progress(s, PHASE_MEASURE, share, err);
         if (session_is_rank0(s))
-            mind_budget(h, rank, v + 1);
+            mind_part(h, rank, v + 1);
         if (session_meet(s, outcome, err) < 0)
             return -1;
     }

@@ -654,22 +654,24 @@ static int session_report_clocks(struct session *s, struct err *err)
 
 // --- The whole ---------------------------------------------------------------------------------
 
-static int report_budget(struct session *s, const struct options *o, struct err *err)
+static int report_left_out(struct session *s, const struct options *o, struct err *err)
 {
     const struct time_limit *t = &s->limit;
+    bool budget = t->budget_ns;
     if (!t->wanted)
         return 0;
-    return session_note(s, err, CONDITION_BUDGET, -1,
-                        "the budget of %lld s ended the run after %lld of %lld repetitions%s",
-                        (long long)o->spec.budget_s, (long long)t->kept, (long long)t->wanted,
-                        t->repetitions ? "" : " of some cells");
+    return session_note(s, err, budget ? CONDITION_BUDGET : CONDITION_TIME_LIMIT, -1,
+                        "the %s of %lld s ended the run after %lld of %lld repetitions%s",
+                        budget ? "budget" : "time limit",
+                        (long long)(budget ? o->spec.budget_s : o->deadline_s), (long long)t->kept,
+                        (long long)t->wanted, t->repetitions ? "" : " of some cells");
 }
 
 // What the time limit left out: repetitions, or cells, and then the run has failed.
 static int report_stop(struct session *s, const struct options *o, struct err *err)
 {
     int64_t cells = s->emit->end.cells;
-    if (cells == s->total && s->limit.wanted) // it was the budget
+    if (cells == s->total && s->limit.wanted) // stated already
         return 0;
     if (cells == s->total)
         return session_note(s, err, CONDITION_TIME_LIMIT, -1,
@@ -709,7 +711,7 @@ static int session_finish(struct session *s, const struct options *o, struct err
     if (session_is_rank0(s) && outcome == 0)
         outcome = session_report_clocks(s, err);
     if (session_is_rank0(s) && outcome == 0)
-        outcome = report_budget(s, o, err);
+        outcome = report_left_out(s, o, err);
     if (session_is_rank0(s) && outcome == 0)
         outcome = report_spreads(s, err);
     if (session_is_rank0(s) && outcome == 0)

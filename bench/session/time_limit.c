@@ -81,9 +81,9 @@ double time_limit_left_s(const struct time_limit *t, uint64_t now_ns, double sha
 
 bool time_limit_behind(const struct time_limit *t, double share)
 {
-    double all = (double)t->budget_ns - (double)t->begun_ns;
-    return t->budget_ns &&
-           (double)(t->step_ns - t->begun_ns) + t->longest_ns > share * fmax(0, all);
+    uint64_t end_ns = t->budget_ns ? t->budget_ns : t->end_ns;
+    double all = (double)end_ns - (double)t->begun_ns;
+    return end_ns && (double)(t->step_ns - t->begun_ns) + t->longest_ns > share * fmax(0, all);
 }
 
 void time_limit_left_out(struct time_limit *t, int64_t kept, int64_t wanted)

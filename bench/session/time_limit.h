@@ -15,7 +15,7 @@ struct time_limit {
     double longest_ns;   // of the steps
     double expected_s;   // of all work, by what was timed before it began; 0: not known
     double next_share;   // of the work, that the next step is expected to be; 0: like the longest
-    // What the budget left out: repetitions that the cell with fewest has, of how many. 0 of 0:
+    // What was left out so: repetitions that the cell with fewest has, of how many. 0 of 0:
     // nothing.
     int64_t kept, wanted;
 };
@@ -32,8 +32,9 @@ bool time_limit_step(struct time_limit *t, uint64_t now_ns, double share);
 double time_limit_left_s(const struct time_limit *t, uint64_t now_ns, double share);
 // Seconds until the time limit; INFINITY: there is none.
 double time_limit_room_s(const struct time_limit *t, uint64_t now_ns);
-// For work whose cells have all their repetitions one after the other: is the budget's part of time
-// up by the end of a further step, where `share` of all work shall be done by then?
+// For work whose cells have all their repetitions one after the other: is the part of time, of the
+// budget or else of the time limit, up by the end of a further step, where `share` of all work
+// shall be done by then?
 bool time_limit_behind(const struct time_limit *t, double share);
-// A cell has `kept` of `wanted` repetitions, because of the budget.
+// A cell has `kept` of `wanted` repetitions, because of the budget or the time limit.
 void time_limit_left_out(struct time_limit *t, int64_t kept, int64_t wanted);

@@ -66,6 +66,11 @@ static void parts(void)
     time_limit_step(&t, (uint64_t)(4 * S), 0.1);
     CHECK(!time_limit_behind(&t, 0.5), "a further step of 4 s ends within the first 10 s");
     CHECK(time_limit_behind(&t, 0.3), "but not within the first 6 s");
+    struct time_limit limit = {0};
+    time_limit_set(&limit, 0, 100, 0, 0);
+    time_limit_step(&limit, (uint64_t)(20 * S), 0.1);
+    CHECK(!time_limit_behind(&limit, 0.5) && time_limit_behind(&limit, 0.3),
+          "without a budget it is the time limit that has parts");
     time_limit_left_out(&t, 13, 30);
     time_limit_left_out(&t, 20, 30);
     CHECK(t.kept == 13 && t.wanted == 30, "the fewest count");
