@@ -20,6 +20,12 @@ export function make(tag, attributes, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
 
+// Other children, as make() takes them: the browser's own replaceChildren() writes "null" and "false".
+export function refill(element, ...children) {
+  element.replaceChildren();
+  return fill(element, {}, children);
+}
+
 // The name of a metric, which may break behind its dots and underscores: children for make().
 export const breakable = (name) => name.split(/(?<=[._])/).flatMap((part, i) => i ? [make("wbr"), part] : part);
 

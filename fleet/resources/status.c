@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the collector is, and how its fleet is as a whole. All of it is made in the loop: ten
 // thousand nodes are counted in 0.1 ms, and their versions in 1 ms.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,10 +201,10 @@ static void write_kept(const struct judging_summary *s, struct jsonw *w)
 static void write_clock(const struct poller *p, struct jsonw *w)
 {
     char text[120] = "";
-    const long long off_s = poller_clock_off(p) / 1000;
-    if (off_s)
-        snprintf(text, sizeof text, "the collector's clock is %lld s %s that of most nodes",
-                 llabs(off_s), off_s > 0 ? "ahead of" : "behind");
+    const double off_min = (double)poller_clock_off(p) / 60e3;
+    if (off_min != 0)
+        snprintf(text, sizeof text, "the collector's clock is %.0f min %s that of most nodes",
+                 fabs(off_min), off_min > 0 ? "ahead of" : "behind");
     jsonw_text(w, "clock_problem", text);
 }
 

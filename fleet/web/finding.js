@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A finding that is kept: what it says, its evidence, and what a reader does about it.
-import { make, table } from "./dom.js";
+import { make, refill, table } from "./dom.js";
 import { send } from "./daemon.js";
 import { figures, percent, when, words } from "./format.js";
 
@@ -65,14 +65,14 @@ export function item(finding) {
       });
     const mayNote = states.slice(1, 4).includes(f.state), may = actions.filter(([, , from]) => from.includes(f.state));
     root.dataset.state = f.state;
-    root.replaceChildren(...[make("h2", { tabindex: "-1" }, subject(f)), make("p", {}, f.text), facts(f), members(f), differences(f),
+    refill(root, make("h2", { tabindex: "-1" }, subject(f)), make("p", {}, f.text), facts(f), members(f), differences(f),
       make("p", { class: "links" }, make("span", { class: `state ${f.state}` }, f.state), f.by && make("span", { class: "quiet" }, ` by ${f.by}`), f.note && `: ${f.note}`, " ", f.metric && f.node && make("a", { href: `#/nodes/${f.node}?metric=${f.metric}` }, `History of ${f.metric}`),
         f.class && f.node && make("a", { href: `#/classes/${f.class}` }, "Its class")),
       mayNote && make("form", { class: "action", "aria-label": `Finding ${f.id}`, onsubmit: (event) => {
         event.preventDefault();
         mark(f.state, "The note is stored.");
       } }, make("label", { for: note.id }, "Note", note), may.map(([state, text]) => make("button", { type: "button", "data-to": state, onclick: () => mark(state, `It is ${state}.`) }, text)),
-      make("button", { type: "submit", class: "plain" }, "Store the note")), status].filter(Boolean));
+      make("button", { type: "submit", class: "plain" }, "Store the note")), status);
   }
 
   draw(finding, "");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first view: is the fleet fine? The verdict first, then every node, coverage by class, and how
 // the collector does.
-import { make, table } from "./dom.js";
+import { make, refill, table } from "./dom.js";
 import { get } from "./daemon.js";
 import { age, bytes, percent, when, words } from "./format.js";
 import { count, expand, whole } from "./names.js";
@@ -73,7 +73,7 @@ function banner(root, status, judged, nodes) {
   const found = judged && [judged.sure && `${whole(judged.sure)} sure`, judged.suspect && `${whole(judged.suspect)} suspect`, judged.groups && count(judged.groups, "group")].filter(Boolean);
   root.className = `banner ${judged ? tone(status, judged) : "none"}`;
   root.toggleAttribute("data-judged", Boolean(judged));
-  root.replaceChildren(make("h2", { id: "verdict" }, judged ? headline(judged, nodes) : count(status.nodes, "node")), make("p", {}, stateText(status)),
+  refill(root, make("h2", { id: "verdict" }, judged ? headline(judged, nodes) : count(status.nodes, "node")), make("p", {}, stateText(status)),
     judged && status.nodes > 0 && make("p", {}, `${whole(fresh)} ${fresh === 1 ? "has" : "have"} a run of the last days, and ${whole(judged.tested_nodes)} ${judged.tested_nodes === 1 ? "was" : "were"} judged ${when(judged.evaluated)} UTC.`),
     found && make("p", {}, found.length ? `Found: ${found.join(", ")}. ` : "Nothing was found. ", openText(status.findings)),
     problems(status).map((text) => make("p", { role: "alert" }, text)));
@@ -168,7 +168,7 @@ export async function show(root) {
     banner(top, status, judged, nodes);
     const own = body.querySelector("#collector");
     if (now !== seen && !body.contains(document.activeElement)) {
-      body.replaceChildren(...[slowest(nodes), map(nodes, problem), coverage(judged.classes, nodes), collector(status)].filter(Boolean));
+      refill(body, slowest(nodes), map(nodes, problem), coverage(judged.classes, nodes), collector(status));
       seen = now;
     } else if (own) own.replaceWith(collector(status));
   }

@@ -277,3 +277,5 @@ class Page:
 
     def check(self):
         assert not self.errors, self.errors
+        wrong = [line for line in self.text().splitlines() if "[object " in line or line.strip() in ("null", "undefined", "false", "NaN")]
+        assert not wrong, wrong

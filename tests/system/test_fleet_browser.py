@@ -491,3 +491,18 @@ def test_a_fleet_without_nodes_and_of_one_node(browser, tmp_path):
         page.check()
     finally:
         c.close()
+
+
+def test_a_wrong_clock_of_the_collector_is_shown(browser, tmp_path):
+    c = collector_over(tmp_path, 4, "--faults=node[1-4] clock=7200")
+    try:
+        c.wait_known(4)
+        c.wait_judged()
+        said = until(lambda: c.status()["clock_problem"])
+        page = browser.open(c, "#/")
+        page.wait(f"[...document.querySelectorAll('.banner [role=alert]')].some((p) => p.textContent === {json.dumps(said)})")
+        assert "All sources can be read" not in page.text() and "findings: none" in page.text()
+        assert page.axe() == []
+        page.check()
+    finally:
+        c.close()

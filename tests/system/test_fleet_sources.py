@@ -406,8 +406,7 @@ def test_faults_of_nodes_are_facts(collect):  # noqa: F811
 def test_a_clock_of_the_collector_that_is_wrong_is_one_fault(collect):  # noqa: F811
     c = collect(9, "--faults=node[1-6] clock=7200; node[7-8] clock=3600").start()
     said = until(lambda: c.status()["clock_problem"])
-    hours = float(re.search(r"clock is (\d+) s behind that of most nodes", said)[1]) / 3600
-    assert hours == pytest.approx(2, abs=0.1), said
+    assert re.search(r"clock is 1(19|20) min behind that of most nodes", said), said
     until(lambda: (f := c.get("/v1/fleet/findings?what=clock")["findings"]) and len(f) == 3 and f)
     found = {f["node"]: f["text"] for f in c.get("/v1/fleet/findings?what=clock")["findings"]}
     assert set(found) == {"node7", "node8", "node9"} and all("behind" in text for text in found.values()), found
