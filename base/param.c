@@ -600,23 +600,28 @@ void param_print_file(const struct param_table *t, const void *object, const voi
 {
     for (int i = 0; i < t->n; i++) {
         const struct param *p = &t->params[i];
-        char now[512], def[512], whole[900], choices[200] = "";
+        const bool text = p->kind == PARAM_TEXT;
+        char number[64], def[64], whole[900], choices[200] = "";
+        const char *now = text ? member_at(p, object) : number;
+        const char *usual = text ? member_at(p, defaults) : def;
         for (int k = 0; p->kind == PARAM_ENUM && p->choices[k]; k++) {
             size_t used = strlen(choices);
             snprintf(choices + used, sizeof choices - used, "%s%s", k ? ", " : " One of ",
                      p->choices[k]);
         }
-        param_get_text(p, object, now, sizeof now);
-        param_get_text(p, defaults, def, sizeof def);
+        if (!text) {
+            param_get_text(p, object, number, sizeof number);
+            param_get_text(p, defaults, def, sizeof def);
+        }
         snprintf(whole, sizeof whole, "%s%s%s%s", p->help, choices, *choices ? "." : "",
                  p->live ? " A reload is enough." : "");
         fputs("\n# ", out);
         print_wrapped(out, whole, "# ", 2, 100);
         if (p->joins == ' ' && *now) {
-            print_each_word(p, (const char *)object + p->offset, out);
+            print_each_word(p, now, out);
             continue;
         }
-        fprintf(out, "%s%s =%s%s\n", strcmp(now, def) == 0 ? "#" : "", p->name, *now ? " " : "",
+        fprintf(out, "%s%s =%s%s\n", strcmp(now, usual) == 0 ? "#" : "", p->name, *now ? " " : "",
                 now);
     }
 }

@@ -91,7 +91,7 @@ void param_print_file(const struct param_table *t, const void *object, const voi
 // cannot be read (a directory, an I/O error in the middle), a line of more than PARAM_LINE_MAX
 // bytes and what is no text are errors too: what was read before them is no configuration. *line:
 // the one at fault.
-enum { PARAM_LINE_MAX = 510 };
+enum { PARAM_LINE_MAX = 4200 }; // so each setting of a program fits one line
 typedef int param_set_fn(void *ctx, const char *name, const char *value, struct err *err);
 int param_read_file(FILE *f, param_set_fn *set, void *ctx, int *line, struct err *err);
 

@@ -158,7 +158,7 @@ static int other_option(void *ctx, const char *option, const char *value, struct
                                                         [SETTINGS_CHECK] = "check-config"};
     struct settings_line *line = ctx;
     if (strcmp(option, "config") == 0) {
-        if (!value)
+        if (!value || !*value)
             return err_set(err, ERR_USAGE, "config", "write it as --config=FILE");
         line->file = value;
         return 1;
@@ -237,16 +237,30 @@ int settings_read(const struct settings_program *p, int argc, char **argv,
 
 struct settings_search {
     const struct param *wanted;
-    char option[PARAM_OPTION_ROOM];
     int line, found; // of the file; found 0: in no line
 };
+
+// "keep-days" and "keep_days".
+static bool is_word_of(const struct param *p, const char *name)
+{
+    return param_find_option(&(struct param_table){p, 1}, name);
+}
+
+static bool is_option_of(const struct param *p, const char *word)
+{
+    char name[PARAM_OPTION_ROOM];
+    if (!str_starts(word, "--"))
+        return false;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    return is_word_of(p, name) || (str_starts(name, "no-") && is_word_of(p, name + 3));
+}
 
 static int search_line(void *ctx, const char *name, const char *value, struct err *err)
 {
     struct settings_search *s = ctx;
     (void)value;
     (void)err;
-    if (strcmp(name, s->wanted->name) == 0 || strcmp(name, s->option) == 0)
+    if (strcmp(name, s->wanted->name) == 0 || is_word_of(s->wanted, name))
         s->found = s->line;
     return 0;
 }
@@ -275,18 +289,48 @@ int settings_at_fault(const struct settings_program *p, int argc, char **argv, s
     char variable[80];
     if (!s.wanted)
         return -1;
-    param_option(s.wanted, s.option);
     for (int i = 1; i < argc; i++) {
-        size_t n = strlen(s.option);
         if (str_starts(argv[i], "--config="))
             path = argv[i] + strlen("--config=");
-        if (str_starts(argv[i], "--") && strncmp(argv[i] + 2, s.option, n) == 0 &&
-            (argv[i][2 + n] == '=' || !argv[i][2 + n]))
+        if (is_option_of(s.wanted, argv[i]))
             return -1;
     }
     if (getenv(settings_variable(s.wanted, p->prefix, variable, sizeof variable)))
         return err_prefix(err, "%s", variable);
     return search_file(&s, path) ? err_prefix(err, "%s:%d", path, s.found) : -1;
+}
+
+// ---- Reading again ------------------------------------------------------------------------------
+
+struct setting_text {
+    char room[64];
+    const char *text;
+};
+
+static const char *setting_text(struct setting_text *t, const struct param *p, const void *object)
+{
+    t->text = p->kind == PARAM_TEXT ? (const char *)object + p->offset : t->room;
+    if (p->kind != PARAM_TEXT)
+        param_get_text(p, object, t->room, sizeof t->room);
+    return t->text;
+}
+
+int settings_follow(const struct param_target *in_use, const struct param_target *wanted, int n,
+                    settings_pending *pending, void *ctx, struct err *err)
+{
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < in_use[t].table->n; i++) {
+            const struct param *p = &in_use[t].table->params[i];
+            struct setting_text before, after;
+            if (strcmp(setting_text(&before, p, in_use[t].object),
+                       setting_text(&after, p, wanted[t].object)) == 0)
+                continue;
+            if (!p->live)
+                pending(ctx, p, before.text, after.text);
+            else if (param_set_text(p, in_use[t].object, after.text, err) < 0)
+                return -1;
+        }
+    return 0;
 }
 
 void settings_warn(const struct settings_program *p, int argc, char **argv, struct err *why)

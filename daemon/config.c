@@ -24,7 +24,6 @@
     }
 
 // An empty database has 0.3 MB and a run up to 27: less would delete every run at once.
-enum { TEXT_MAX = 512 }; // of a setting: a line of the file
 #define KEEP_BYTES_MIN ((uint64_t)16 << 20)
 
 #define DEFAULT_FILE "/etc/numaprobe/numaprobed.conf"
@@ -132,15 +131,23 @@ static int config_finish(struct config *c, struct err *err)
     return policy_finish(&c->policy, err) < 0 ? err_prefix(err, "%s", err->member) : 0;
 }
 
-// What a start would refuse besides.
-static int config_check(const struct config *c, struct err *err)
+int config_check(const struct config *c, const int *passed, int n_passed, struct err *err)
 {
     struct lookup found;
     if (*c->job_user && lookup_user(&found, c->job_user, err) < 0 && err->code == ERR_NOT_FOUND)
         return err_set(err, ERR_USAGE, "job_user", "job_user: there is no account \"%s\"",
                        c->job_user);
     const char *const made[] = {c->state_dir, c->run_dir, UNIT_STATE_DIR, UNIT_RUN_DIR, NULL};
-    return http_settings_check(&c->http, made, err);
+    return http_settings_check(&c->http, made, passed, n_passed, err);
+}
+
+static struct settings_program config_program(const struct param_target targets[static TABLES])
+{
+    return (struct settings_program){.name = "numaprobed",
+                                     .file = DEFAULT_FILE,
+                                     .prefix = "NUMAPROBED_",
+                                     .targets = targets,
+                                     .n = TABLES};
 }
 
 int config_read(struct config *c, int argc, char **argv, enum settings_action *action,
@@ -149,17 +156,13 @@ int config_read(struct config *c, int argc, char **argv, enum settings_action *a
     struct config got = {0};
     struct param_target targets[TABLES];
     config_targets(&got, targets);
-    const struct settings_program program = {.name = "numaprobed",
-                                             .file = DEFAULT_FILE,
-                                             .prefix = "NUMAPROBED_",
-                                             .targets = targets,
-                                             .n = TABLES};
+    const struct settings_program program = config_program(targets);
     struct err why;
     if (settings_read(&program, argc, argv, action, err) < 0)
         return -1;
     struct config requested = got;
     if ((settings_are_used(*action) && config_finish(&got, err) < 0) ||
-        (*action == SETTINGS_CHECK && config_check(&got, err) < 0))
+        (*action == SETTINGS_CHECK && config_check(&got, NULL, 0, err) < 0))
         return settings_at_fault(&program, argc, argv, err);
     if (*action == SETTINGS_CHECK && http_settings_doubt(&got.http, &why) < 0)
         settings_warn(&program, argc, argv, &why);
@@ -167,21 +170,7 @@ int config_read(struct config *c, int argc, char **argv, enum settings_action *a
     return 0;
 }
 
-static int config_follow(const struct param *p, void *object, const void *now,
-                         config_pending *pending, void *ctx, struct err *err)
-{
-    char before[TEXT_MAX], after[TEXT_MAX];
-    param_get_text(p, object, before, sizeof before);
-    param_get_text(p, now, after, sizeof after);
-    if (strcmp(before, after) == 0)
-        return 0;
-    if (p->live)
-        return param_set_text(p, object, after, err);
-    pending(ctx, p->name, before, after);
-    return 0;
-}
-
-int config_reload(struct config *c, int argc, char **argv, config_pending *pending, void *ctx,
+int config_reload(struct config *c, int argc, char **argv, settings_pending *pending, void *ctx,
                   struct err *err)
 {
     struct config now;
@@ -191,13 +180,19 @@ int config_reload(struct config *c, int argc, char **argv, config_pending *pendi
     struct param_target old[TABLES], new[TABLES];
     config_targets(c, old);
     config_targets(&now, new);
-    for (int t = 0; t < RELOADED; t++)
-        for (int i = 0; i < old[t].table->n; i++)
-            if (config_follow(&old[t].table->params[i], old[t].object, new[t].object, pending, ctx,
-                              err) < 0)
-                return -1;
+    if (settings_follow(old, new, RELOADED, pending, ctx, err) < 0)
+        return -1;
     c->policy = now.policy; // every setting of it is live
     return 0;
+}
+
+void config_at_fault(int argc, char **argv, struct err *err)
+{
+    static struct config none;
+    struct param_target targets[TABLES];
+    config_targets(&none, targets);
+    const struct settings_program program = config_program(targets);
+    settings_at_fault(&program, argc, argv, err);
 }
 
 void config_print(const struct config *c, FILE *out)

@@ -31,8 +31,12 @@ int config_read(struct config *c, int argc, char **argv, enum settings_action *a
 
 // Reads everything again as config_read did, into a configuration that is in use: settings that are
 // live are changed, others only reported (`pending`). On failure nothing has changed.
-typedef void config_pending(void *ctx, const char *name, const char *in_use, const char *wanted);
-int config_reload(struct config *c, int argc, char **argv, config_pending *pending, void *ctx,
+int config_reload(struct config *c, int argc, char **argv, settings_pending *pending, void *ctx,
                   struct err *err);
+// What a start refuses of a configuration that was read, before it opens anything. `passed`:
+// sockets of systemd; NULL: not known.
+int config_check(const struct config *c, const int *passed, int n_passed, struct err *err);
+// For an error of a setting: puts the place where it was set before the text.
+void config_at_fault(int argc, char **argv, struct err *err);
 // As a configuration file: what was requested, and the defaults as comments.
 void config_print(const struct config *c, FILE *out);

@@ -34,7 +34,7 @@ struct daemon {
     struct machine machine;
     struct runner *runner;
     struct upkeep *upkeep;
-    struct tokens *tokens;
+    struct access_rules access; // its tokens are to be freed
     struct api *api;
     struct loop_watch *sigterm, *sigint, *sighup;
     struct runner_watch *runs;
@@ -79,13 +79,13 @@ static bool is_file_of_tls(const char *name)
            strcmp(name, "tls_client_ca") == 0;
 }
 
-static void on_pending(void *ctx, const char *name, const char *in_use, const char *wanted)
+static void on_pending(void *ctx, const struct param *p, const char *in_use, const char *wanted)
 {
     struct daemon *d = ctx;
     d->pending++;
-    d->tls_moved |= is_file_of_tls(name);
+    d->tls_moved |= is_file_of_tls(p->name);
     log_event(LOG_LVL_WARN, "reload",
-              "setting=%s in_use=\"%s\" wanted=\"%s\" text=\"needs a restart\"", name,
+              "setting=%s in_use=\"%s\" wanted=\"%s\" text=\"needs a restart\"", p->name,
               log_quote(in_use).text, log_quote(wanted).text);
 }
 
@@ -139,13 +139,23 @@ static void on_run_event(void *ctx, const struct run_event *e)
         daemon_report_state(d);
 }
 
-static int open_core(struct daemon *d, struct err *err)
+// What is wrong with the settings shows here, before there is a database.
+static int open_settings(struct daemon *d, struct err *err)
 {
-    const struct config *c = &d->config;
+    const int *passed;
     d->loop = loop_new(err);
     d->service = d->loop ? service_new(d->loop, err) : NULL;
     if (!d->service)
         return -1;
+    int n = service_fds(d->service, &passed);
+    if (http_settings_access(&d->config.http, &d->access, err) < 0)
+        return -1;
+    return config_check(&d->config, passed, n, err);
+}
+
+static int open_core(struct daemon *d, struct err *err)
+{
+    const struct config *c = &d->config;
     if (dirs_make(c->state_dir, 0755, 0750, err) < 0 || dirs_make(c->run_dir, 0755, 0711, err) < 0)
         return -1;
     d->store = store_open(c->state_dir, err);
@@ -171,11 +181,6 @@ static int daemon_open_signals(struct daemon *d, struct err *err)
 static int open_api(struct daemon *d, struct err *err)
 {
     const struct config *c = &d->config;
-    struct access_rules access;
-    int rc = http_settings_access(&c->http, &access, err);
-    d->tokens = access.tokens;
-    if (rc < 0)
-        return -1;
     struct api_services services = {.loop = d->loop,
                                     .store = d->store,
                                     .machine = &d->machine,
@@ -183,7 +188,7 @@ static int open_api(struct daemon *d, struct err *err)
                                     .upkeep = d->upkeep};
     struct http_config config = http_settings_config(&c->http);
     config.n_passed = service_fds(d->service, &config.passed);
-    d->api = api_new(&services, &access, &config, err);
+    d->api = api_new(&services, &d->access, &config, err);
     d->runs = d->api ? runner_watch_add(d->runner, RUNNER_ANY_RUN, on_run_event, d, err) : NULL;
     return d->runs ? 0 : -1;
 }
@@ -209,7 +214,8 @@ static int serve(struct daemon *d, struct err *err)
 {
     // Orphans of a run whose supervisor was killed come to us instead of to process 1.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    if (open_core(d, err) < 0 || daemon_open_signals(d, err) < 0 || open_api(d, err) < 0)
+    if (open_settings(d, err) < 0 || open_core(d, err) < 0 || daemon_open_signals(d, err) < 0 ||
+        open_api(d, err) < 0)
         return -1;
     upkeep_start(d->upkeep);
     if (start_runner(d, err) < 0)
@@ -227,7 +233,7 @@ static void close_all(struct daemon *d)
 {
     api_free(d->api);
     runner_watch_remove(d->runs);
-    tokens_free(d->tokens);
+    tokens_free(d->access.tokens);
     upkeep_free(d->upkeep);
     loop_unwatch(d->sighup);
     loop_unwatch(d->sigint);
@@ -285,8 +291,10 @@ int daemon_main(int argc, char **argv)
         return print_version();
     use_log_level(&d.config);
     int rc = serve(&d, &err);
-    if (rc < 0)
+    if (rc < 0) {
+        config_at_fault(argc, argv, &err);
         log_error("failed", &err);
+    }
     close_all(&d);
     return rc < 0 ? err_info(err.code)->exit : 0;
 }

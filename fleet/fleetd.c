@@ -36,9 +36,11 @@ struct fleetd {
     struct fleetd_config config;
     struct http_service service;
     struct loop *loop;
-    struct service *manager; // of services: systemd
-    struct tokens *tokens;
+    struct service *manager;    // of services: systemd
+    struct access_rules access; // its tokens are to be freed
     struct server *server;
+    int argc, nodes, pending; // pending: changed settings that need a restart
+    char **argv;
     struct loop_watch *sigterm, *sigint, *sighup;
     pid_t reading; // the process that was started last; 0: none
     struct log_budget spared;
@@ -104,19 +106,56 @@ static void fleetd_on_stop(void *ctx, uint32_t signo)
     loop_stop(d->loop);
 }
 
-// Whatever is read again; the configuration is not.
+// What people see in systemctl status.
+static void fleetd_report_state(struct fleetd *d)
+{
+    char rest[64] = "";
+    if (d->pending)
+        snprintf(rest, sizeof rest, "; settings changed that need a restart: %d", d->pending);
+    service_status(d->manager, "Collecting from %d node%s%s", d->nodes, str_plural(d->nodes), rest);
+}
+
+// Without their values: those of sources may have keys.
+static void fleetd_on_pending(void *ctx, const struct param *p, const char *in_use,
+                              const char *wanted)
+{
+    struct fleetd *d = ctx;
+    (void)in_use;
+    (void)wanted;
+    d->pending++;
+    log_event(LOG_LVL_WARN, "reload", "setting=%s text=\"needs a restart\"", p->name);
+}
+
+// Settings need a restart. Who reloads after a change of one has to know.
+static void compare_settings(struct fleetd *d)
+{
+    const int before = d->pending;
+    struct err err;
+    d->pending = 0;
+    if (fleetd_config_compare(&d->config, d->argc, d->argv, fleet_store_check, fleetd_on_pending, d,
+                              &err) < 0) {
+        d->pending = before;
+        log_error("reload", &err);
+    }
+    fleetd_report_state(d);
+}
+
+// Whatever is read again. Of the configuration only what has changed is said.
 static void fleetd_on_reload(void *ctx, uint32_t signo)
 {
     struct fleetd *d = ctx;
     const struct http_config c = http_settings_config(&d->config.http);
     struct err err;
     (void)signo;
+    compare_settings(d);
     if (d->server && server_renew_tls(d->server, &c, &err) < 0)
         log_error("reload", &err);
     if (poller_renew_tls(d->services.poller, &err) < 0)
         log_error("reload", &err);
     campaigns_renew_tls(d->services.campaigns);
     naming_again(d->services.naming);
+    log_event(LOG_LVL_INFO, "reload",
+              "text=\"the sources of nodes and the files of TLS are read again\"");
 }
 
 static bool on_named(void *ctx, const struct naming_node *nodes, int n, bool whole)
@@ -126,7 +165,8 @@ static bool on_named(void *ctx, const struct naming_node *nodes, int n, bool who
     bool set = poller_set_nodes(d->services.poller, nodes, n, whole, &err) == 0;
     if (!set)
         log_error("sources", &err);
-    service_status(d->manager, "Collecting from %d node%s", n, str_plural(n));
+    d->nodes = n;
+    fleetd_report_state(d);
     return set;
 }
 
@@ -141,6 +181,16 @@ static int fleetd_open_signals(struct fleetd *d, struct err *err)
     return d->sighup ? 0 : -1;
 }
 
+// What is wrong with the settings shows here, before there is a store.
+static int fleetd_open_settings(struct fleetd *d, struct err *err)
+{
+    const int *passed;
+    int n = service_fds(d->manager, &passed);
+    if (http_settings_access(&d->config.http, &d->access, err) < 0)
+        return -1;
+    return fleetd_check_served(&d->config, passed, n, err);
+}
+
 static int fleetd_open(struct fleetd *d, struct err *err)
 {
     const struct fleetd_config *c = &d->config;
@@ -148,7 +198,8 @@ static int fleetd_open(struct fleetd *d, struct err *err)
     d->services.started_ms = clock_wall_ms();
     d->loop = loop_new(err);
     d->manager = d->loop ? service_new(d->loop, err) : NULL;
-    if (!d->manager || dirs_make(c->state_dir, 0755, 0750, err) < 0 ||
+    if (!d->manager || fleetd_open_settings(d, err) < 0 ||
+        dirs_make(c->state_dir, 0755, 0750, err) < 0 ||
         dirs_make(c->run_dir, 0755, 0755, err) < 0 || fleetd_open_signals(d, err) < 0)
         return -1;
     d->services.poller = poller_new(d->loop, c, err);
@@ -163,22 +214,17 @@ static int fleetd_open(struct fleetd *d, struct err *err)
 
 static int fleetd_serve(struct fleetd *d, struct err *err)
 {
-    struct access_rules access;
-    int rc = http_settings_access(&d->config.http, &access, err);
-    d->tokens = access.tokens;
-    if (rc < 0)
-        return -1;
     struct http_config config = http_settings_config(&d->config.http);
     config.n_passed = service_fds(d->manager, &config.passed);
     d->service = (struct http_service){
         .routes = fleet_routes, .context = d, .jobs = &reading_jobs, .gzip = gzip_pack};
-    d->server = server_new(d->loop, &d->service, &access, &config, err);
+    d->server = server_new(d->loop, &d->service, &d->access, &config, err);
     if (!d->server)
         return -1;
     log_event(LOG_LVL_INFO, "ready", "listen=%s socket=%s version=%s", server_addresses(d->server),
               server_socket(d->server), NUMAPROBE_VERSION);
     service_ready(d->manager);
-    rc = loop_run(d->loop, err);
+    int rc = loop_run(d->loop, err);
     service_stopping(d->manager);
     return rc;
 }
@@ -186,7 +232,7 @@ static int fleetd_serve(struct fleetd *d, struct err *err)
 static void fleetd_close(struct fleetd *d)
 {
     server_free(d->server);
-    tokens_free(d->tokens);
+    tokens_free(d->access.tokens);
     judging_free(d->services.judging);
     naming_free(d->services.naming);
     campaigns_free(d->services.campaigns);
@@ -311,7 +357,7 @@ int fleetd_main(int argc, char **argv)
         return judging_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--drain") == 0)
         return draining_main(argc, argv);
-    struct fleetd d = {0};
+    struct fleetd d = {.argc = argc, .argv = argv};
     struct err err = {0};
     enum settings_action action;
     if (fleetd_config_read(&d.config, argc, argv, fleet_store_check, &action, &err) < 0) {
@@ -324,8 +370,10 @@ int fleetd_main(int argc, char **argv)
     if (fleetd_check_file(&d.config, &err) < 0)
         log_error("store", &err);
     int rc = fleetd_open(&d, &err) < 0 ? -1 : fleetd_serve(&d, &err);
-    if (rc < 0)
+    if (rc < 0) {
+        fleetd_at_fault(argc, argv, &err);
         log_error("failed", &err);
+    }
     fleetd_close(&d);
     return rc < 0 ? err_info(err.code)->exit : 0;
 }

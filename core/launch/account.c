@@ -244,7 +244,7 @@ int account_find(struct account *a, const char *user, const char *run_dir,
     *a = (struct account){.uid = (uid_t)-1, .gid = (gid_t)-1};
     snprintf(a->text, sizeof a->text, "none (%s)", why.text);
     if (user && why.code == ERR_NOT_FOUND)
-        return err_set(err, ERR_USAGE, "job-user", "%s", why.text);
+        return err_set(err, ERR_USAGE, "job_user", "job_user: %s", why.text);
     return err_set(err, ERR_UNAVAILABLE, "",
                    "measuring processes do not run as root, but %s. Name another by --job-user; "
                    "--job-user=root lets them",

@@ -442,6 +442,13 @@ int fleetd_check_file(const struct fleetd_config *c, struct err *err)
     return dirs_check_folder("store", c->store, made.list, err);
 }
 
+int fleetd_check_served(const struct fleetd_config *c, const int *passed, int n_passed,
+                        struct err *err)
+{
+    const struct made_dirs made = dirs_made(c);
+    return http_settings_check(&c->http, made.list, passed, n_passed, err);
+}
+
 // What a start would refuse besides.
 static int fleetd_check(const struct fleetd_config *c, struct err *err)
 {
@@ -450,8 +457,7 @@ static int fleetd_check(const struct fleetd_config *c, struct err *err)
     addresses_free(known);
     if (!known || fleetd_node_token(c, token, err) < 0 || fleetd_node_tls(c, false, err) < 0)
         return -1;
-    const struct made_dirs made = dirs_made(c);
-    return fleetd_check_file(c, err) < 0 ? -1 : http_settings_check(&c->http, made.list, err);
+    return fleetd_check_file(c, err) < 0 ? -1 : fleetd_check_served(c, NULL, 0, err);
 }
 
 static int fleetd_check_store(const struct fleetd_config *c, fleetd_store_check *check,
@@ -460,20 +466,26 @@ static int fleetd_check_store(const struct fleetd_config *c, fleetd_store_check 
     return check(c->store, err) < 0 ? setting_failed("store", err) : 0;
 }
 
+static struct settings_program fleetd_program(struct fleetd_config *c,
+                                              struct param_target targets[static TABLES])
+{
+    fleetd_targets(c, targets);
+    return (struct settings_program){.name = "numaprobe-fleetd",
+                                     .file = FLEETD_FILE,
+                                     .prefix = "NUMAPROBE_FLEETD_",
+                                     .own = "print-nodes",
+                                     .own_with = "move-to",
+                                     .own_text = &c->move_to,
+                                     .targets = targets,
+                                     .n = TABLES};
+}
+
 int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, fleetd_store_check *store,
                        enum settings_action *action, struct err *err)
 {
     struct param_target targets[TABLES];
     *c = (struct fleetd_config){0};
-    fleetd_targets(c, targets);
-    const struct settings_program program = {.name = "numaprobe-fleetd",
-                                             .file = FLEETD_FILE,
-                                             .prefix = "NUMAPROBE_FLEETD_",
-                                             .own = "print-nodes",
-                                             .own_with = "move-to",
-                                             .own_text = &c->move_to,
-                                             .targets = targets,
-                                             .n = TABLES};
+    const struct settings_program program = fleetd_program(c, targets);
     struct err why;
     if (settings_read(&program, argc, argv, action, err) < 0)
         return -1;
@@ -489,6 +501,28 @@ int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, fleetd_st
     if (*action != SETTINGS_PRINT)
         *c = finished;
     return 0;
+}
+
+int fleetd_config_compare(const struct fleetd_config *c, int argc, char **argv,
+                          fleetd_store_check *store, settings_pending *pending, void *ctx,
+                          struct err *err)
+{
+    struct fleetd_config in_use = *c, now;
+    struct param_target old[TABLES], new[TABLES];
+    enum settings_action action;
+    if (fleetd_config_read(&now, argc, argv, store, &action, err) < 0)
+        return -1;
+    fleetd_targets(&in_use, old);
+    fleetd_targets(&now, new);
+    return settings_follow(old, new, TABLES, pending, ctx, err);
+}
+
+void fleetd_at_fault(int argc, char **argv, struct err *err)
+{
+    struct fleetd_config none = {0};
+    struct param_target targets[TABLES];
+    const struct settings_program program = fleetd_program(&none, targets);
+    settings_at_fault(&program, argc, argv, err);
 }
 
 void fleetd_config_print(const struct fleetd_config *c, FILE *out)

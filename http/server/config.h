@@ -17,7 +17,7 @@ struct http_config {
                         // has made sure that no other process serves it.
     // Sockets that listen already, handed over by systemd: TCP ones are served in the place of
     // `listen`, unix ones in the place of `socket`. They are the server's, and their paths are not:
-    // who made them removes them.
+    // who made them removes them. NULL: not known, as for a check.
     const int *passed;
     int n_passed;
 };

@@ -216,12 +216,32 @@ static int add_tcp(struct server *s, const char *list, struct err *err)
     return n < 0 ? -1 : 0;
 }
 
+static int no_listener(struct err *err)
+{
+    return err_set(err, ERR_INVALID, "listen", "neither an address nor a socket is configured");
+}
+
 int listeners_check(const struct http_config *c, bool beyond, bool tls, struct err *err)
 {
     struct listen_address on[LISTENERS_MAX - 1];
-    if (parse_addresses(on, c->listen, beyond, tls, err) < 0)
+    int n = parse_addresses(on, c->listen, beyond, tls, err);
+    if (n < 0 || (*c->socket && listen_check_path(c->socket, err) < 0))
         return -1;
-    return *c->socket ? listen_check_path(c->socket, err) : 0;
+    return c->passed && !c->n_passed && !n && !*c->socket ? no_listener(err) : 0;
+}
+
+int listeners_replace(struct http_config *c, bool beyond, struct err *err)
+{
+    for (int i = 0; i < c->n_passed; i++) {
+        struct listen_socket socket;
+        if (listen_passed(&socket, c->passed[i], beyond, err) < 0)
+            return -1;
+        if (*socket.host)
+            c->listen = "";
+        else
+            c->socket = "";
+    }
+    return 0;
 }
 
 static int add_unix(struct server *s, const char *path, struct err *err)
@@ -291,7 +311,7 @@ int listeners_start(struct server *s, const struct http_config *c, struct err *e
     if (add_tcp(s, tcp ? "" : c->listen, err) < 0 || add_unix(s, local ? "" : c->socket, err) < 0)
         return -1;
     if (!s->n)
-        return err_set(err, ERR_INVALID, "listen", "neither an address nor a socket is configured");
+        return no_listener(err);
     if (!buf_ok(&s->addresses))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a listener");
     return have_descriptors(s, err);

@@ -127,6 +127,8 @@ void listeners_stop(struct server *s); // no exchange may be suspended
 // What listeners_start() would refuse, but for what only binding shows. tls: there is a
 // certificate.
 int listeners_check(const struct http_config *c, bool beyond, bool tls, struct err *err);
+// Empties what sockets that were passed replace.
+int listeners_replace(struct http_config *c, bool beyond, struct err *err);
 
 // arrivals.c: accepts connections, and holds those that must wait while a run is measured.
 // After an error arrivals_stop() closes what was opened.

@@ -97,6 +97,11 @@ int server_renew_tls(struct server *s, const struct http_config *c, struct err *
     return 0;
 }
 
+int server_replaced(struct http_config *c, bool insecure_plaintext, struct err *err)
+{
+    return listeners_replace(c, insecure_plaintext, err);
+}
+
 int server_check(const struct http_config *c, bool insecure_plaintext, struct err *err)
 {
     struct tls *tls = NULL;

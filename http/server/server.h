@@ -13,6 +13,8 @@ struct server;
 struct server *server_new(struct loop *loop, const struct http_service *service,
                           const struct access_rules *access, const struct http_config *c,
                           struct err *err);
+// Empties `listen` or `socket` where sockets that were passed replace it.
+int server_replaced(struct http_config *c, bool insecure_plaintext, struct err *err);
 // What server_new() would refuse, but for what only binding shows.
 int server_check(const struct http_config *c, bool insecure_plaintext, struct err *err);
 // What it only logs: certificates that are not valid now. -1 and why.

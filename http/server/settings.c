@@ -161,13 +161,18 @@ static int token_file_failed(struct err *err)
     return err_prefix(err, "%s", err->member);
 }
 
-int http_settings_check(const struct http_settings *s, const char *const *made, struct err *err)
+int http_settings_check(const struct http_settings *s, const char *const *made, const int *passed,
+                        int n_passed, struct err *err)
 {
-    const struct http_config c = http_settings_config(s);
+    struct http_config c = http_settings_config(s);
     gid_t run, admin;
+    c.passed = passed;
+    c.n_passed = n_passed;
     if (tokens_check(s->token_file, err) < 0)
         return token_file_failed(err);
-    if (dirs_check_folder("socket", s->socket, made, err) < 0)
+    if (server_replaced(&c, s->insecure_plaintext, err) < 0)
+        return err_name_member(err);
+    if (dirs_check_folder("socket", c.socket, made, err) < 0)
         return -1;
     if (groups_of(s, &run, &admin, err) == 0 && server_check(&c, s->insecure_plaintext, err) == 0)
         return 0;

@@ -27,8 +27,10 @@ int http_settings_finish(struct http_settings *s, const char *program, const cha
                          const char *run_dir, struct err *err);
 // What a start would refuse of the finished settings, but for what only binding shows. `made` are
 // the directories that a start or systemd makes, with NULL at the end: the socket may be in one
-// that does not exist yet. Errors name the setting, in `member` too.
-int http_settings_check(const struct http_settings *s, const char *const *made, struct err *err);
+// that does not exist yet. `passed`: sockets that replace settings, which may then be anything;
+// NULL: not known. Errors name the setting, in `member` too.
+int http_settings_check(const struct http_settings *s, const char *const *made, const int *passed,
+                        int n_passed, struct err *err);
 // What a start does with and logs, such as certificates that are not valid now. -1 and why.
 int http_settings_doubt(const struct http_settings *s, struct err *why);
 // Borrows the texts of *s.

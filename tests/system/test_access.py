@@ -258,7 +258,7 @@ def test_members_of_a_group(make_daemon, option, group, extra, statuses):
 def test_a_start_and_a_check_refuse_the_same(numaprobed, tmp_path):
     assert "run_group" in refused(numaprobed, tmp_path, "--run-group=no-such-group")
     if os.geteuid() == 0:
-        assert "job-user" in refused(numaprobed, tmp_path, "--job-user=no-such-user")
+        assert "job_user" in refused(numaprobed, tmp_path, "--job-user=no-such-user")
     assert "is not a socket" in refused(numaprobed, tmp_path, f"--socket={tmp_path}")
     (tmp_path / "file").write_text("")
     for option in ("state-dir", "run-dir"):

@@ -136,6 +136,21 @@ def test_of_a_daemons_option_given_twice_the_last_applies(folder, name, more):
     assert "If an option is given more than once, the last value applies" in manual(f"{name}.8").replace("\n", " ")
 
 
+@pytest.mark.parametrize("setting, value", [
+    ("nodes", ",".join(f"n{i}" for i in range(800))), ("host_names", ",".join(f"host{i:03}.example" for i in range(31))),
+    ("source", "announce nodes:" + ",".join(f"n{i}" for i in range(400)))])
+def test_a_printed_configuration_has_all_of_a_long_setting(tmp_path, setting, value):
+    def printed(*options):
+        done = subprocess.run([build_dir() / "fleet" / "numaprobe-fleetd", *options, "--print-config"], capture_output=True,
+                              text=True, timeout=PATIENCE)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+    text = printed("--config=/dev/null", f"--{setting.replace('_', '-')}={value}")
+    assert " ".join(re.findall(rf"^{setting} = (.*)$", text, re.M)) == value
+    (tmp_path / "conf").write_text(text)
+    assert printed(f"--config={tmp_path}/conf") == text
+
+
 def test_of_a_benchs_option_given_twice_the_last_applies():
     done = subprocess.run([build_dir() / "bench" / "numa_bench", "--np=1", "--quick", "--size=1G", "--size=32K", "--csv"],
                           capture_output=True, text=True, timeout=PATIENCE)

@@ -456,6 +456,31 @@ def test_a_list_of_one_node_is_named_in_the_singular(collect):
     assert "it names 1 node, and 1 of the 3 that it named before" in problem, problem
 
 
+def test_a_reload_names_settings_that_need_a_restart(collect, tmp_path):
+    conf = tmp_path / "conf"
+    conf.write_text("at_once = 8\n")
+    c = collect(1, collector=(f"--config={conf}",)).start()
+    c.wait_up(1)
+
+    def reloaded(text):
+        seen = c.log.read_text().count("\n")
+        if text is None:
+            conf.unlink()
+        else:
+            conf.write_text(text)
+        c.process.send_signal(signal.SIGHUP)
+        lines = until(lambda: (new := c.log.read_text().split("\n")[seen:]) and "are read again" in "".join(new) and new)
+        return re.findall(r"event=reload .*?(?:setting=(\w+)|text=\"(.*?)\"$)", "\n".join(lines), re.M)
+    done = ("", "the sources of nodes and the files of TLS are read again")
+    assert reloaded("at_once = 8\nevery = 70\n") == [done], "an option has precedence"
+    assert reloaded("at_once = 9\nkeep_days = 5\nconnections = 20\n") == [
+        (name, "") for name in ("at_once", "keep_days", "connections")] + [done]
+    assert reloaded("at_once = 8\nkeep_days = x\n")[0][1].startswith(f"{conf}:2: keep_days: must be a whole number")
+    assert reloaded(None)[0][1].startswith(f"cannot read {conf}")
+    assert reloaded("at_once = 8\n") == [done]
+    c.wait_up(1)
+
+
 def test_nodes_come_and_go_with_their_source(collect):
     c = collect(30).start()
     c.wait_up(30)

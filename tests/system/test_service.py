@@ -353,7 +353,7 @@ def test_options_win_again_after_a_reload(configured):
     ("keep_runs = 3\nnonsense\n", r"numaprobed.conf:2: must be"),
     ("keep_runs = 3\ncolour = red\n", r"numaprobed.conf:2: there is no setting \"colour\""),
     ("keep_runs = 3\nkeep_bytes = 1M\n", "keep_bytes must be 0 or at least 16M"),
-    ("keep_runs = 3\n# " + "x" * 600 + "\n", "numaprobed.conf:2: the line is longer than 510 bytes"),
+    ("keep_runs = 3\n# " + "x" * 4300 + "\n", "numaprobed.conf:2: the line is longer than 4200 bytes"),
 ])
 def test_a_wrong_file_changes_nothing(configured, systemd, text, words):
     d = configured("keep_runs = 7\n")
@@ -371,7 +371,7 @@ UNREADABLE = [
     (b"k\0e\0e\0p\0", "numaprobed.conf:1: the line has a control character"),
     (b"keep_runs = 3\rkeep_days = 4\n", "numaprobed.conf:1: the line has a control character"),
     (b"keep_runs = 3\n# na\xefve\n", "numaprobed.conf:2: the line is not UTF-8"),
-    (b"keep_runs = 3\n#" + b"x" * 511, "numaprobed.conf:2: the line is longer"),
+    (b"keep_runs = 3\n#" + b"x" * 4200, "numaprobed.conf:2: the line is longer"),
     ("directory", "numaprobed.conf: it is not a file"),
     ("pipe", "numaprobed.conf: it is not a file"),
     ("/proc/self/mem", "numaprobed.conf:1: cannot be read: Input/output error"),
@@ -420,6 +420,29 @@ def test_what_a_check_finds_wrong_is_named_with_its_line(numaprobed, tmp_path, l
     done = subprocess.run([str(numaprobed), f"--config={conf}", "--check-config"], capture_output=True, text=True, timeout=PATIENCE,
                           env={**os.environ, "HOME": str(tmp_path)})
     assert done.returncode == 2 and f"{conf}:2: {said}" in done.stderr, done
+
+
+@pytest.mark.parametrize("option", ["--run-group=no-such-group", "--run_group=no-such-group"])
+def test_no_line_is_named_for_an_option(numaprobed, tmp_path, option):
+    (tmp_path / "conf").write_text("run_group = root\n")
+    done = subprocess.run([str(numaprobed), f"--config={tmp_path}/conf", option, "--check-config"], capture_output=True, text=True,
+                          timeout=PATIENCE, env={**os.environ, "HOME": str(tmp_path)})
+    assert done.returncode == 2 and done.stderr.startswith("numaprobed: run_group: there is no group"), done
+
+
+@pytest.mark.parametrize("program", ["numaprobed", "numaprobe-fleetd"])
+@pytest.mark.parametrize("line, said", [
+    ("run_group = no-such-group", "run_group: there is no group"), ("token_file = /tmp", "token_file: /tmp is not a file"),
+    ("socket = /dev/null", "socket: /dev/null exists and is not a socket"), ("listen = 0.0.0.0:0", "listen: 0.0.0.0 is not a loopback"),
+    ("tls_key = /x", "tls_key: tls_certificate and tls_key belong together"), ("listen = https://127.0.0.1:0", "listen: https://127.0.0.1:0 needs")])
+def test_a_wrong_setting_is_refused_before_there_is_a_database(numaprobed, tmp_path, program, line, said):
+    """A database of an earlier version would be upgraded for a start that fails."""
+    conf, state = tmp_path / "conf", tmp_path / "state"
+    conf.write_text(f"log_level = info\n{line}\n")
+    done = subprocess.run([str({"numaprobed": numaprobed, "numaprobe-fleetd": FLEETD}[program]), f"--config={conf}",
+                           f"--state-dir={state}", f"--run-dir={tmp_path}/run"], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 2 and f"{conf}:2: {said}" in done.stderr, done
+    assert not state.exists() and not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("unit", ["numaprobed", "numaprobe-fleetd"])
