@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/suggest.h"
 
 void settings_defaults(const struct param_target *targets, int n)
 {
@@ -43,6 +44,17 @@ static int set_or_join(struct settings_targets *t, const struct param *p, void *
     return param_set_text(p, object, buf_text(&both), err);
 }
 
+static int unknown_setting(const struct settings_targets *t, const char *name, struct err *err)
+{
+    struct suggestion near = SUGGESTION_FOR(name);
+    char text[SUGGEST_TEXT_ROOM];
+    for (int i = 0; i < t->n; i++)
+        for (int k = 0; k < t->list[i].table->n; k++)
+            suggest_consider(&near, t->list[i].table->params[k].name);
+    return err_set(err, ERR_USAGE, name, "there is no setting \"%.40s\"%s", name,
+                   suggest_text(&near, "", text, sizeof text));
+}
+
 static int set_one(void *ctx, const char *name, const char *value, struct err *err)
 {
     struct settings_targets *t = ctx;
@@ -57,7 +69,7 @@ static int set_one(void *ctx, const char *name, const char *value, struct err *e
                        ? err_prefix(err, "%s", name)
                        : 0;
     }
-    return err_set(err, ERR_USAGE, name, "there is no setting \"%.40s\"", name);
+    return unknown_setting(t, name, err);
 }
 
 static int settings_read_lines(struct settings_targets *t, FILE *f, const char *path,

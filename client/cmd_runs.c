@@ -15,7 +15,7 @@
 #include "client/when.h"
 
 struct runs_flags {
-    char state[16], benchmark[24], since[40], node[64], label[64];
+    char state[64], benchmark[64], since[40], node[64], label[64];
     int64_t limit;
 };
 

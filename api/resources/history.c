@@ -398,6 +398,8 @@ int history_get(struct request *q, struct reply *r, struct err *err)
 {
     struct series_filter f = filter_of(q, SERIES_MAX);
     struct window win;
+    if (request_query_filter(q, "node", &f.node, err) < 0)
+        return -1;
     if (!f.metric)
         return send_list(q, &f, r, err);
     if (!f.node)
@@ -414,6 +416,8 @@ int history_svg(struct request *q, struct reply *r, struct err *err)
     CLEANUP_BUF struct buf svg = BUF_INIT;
     CLEANUP_JSON struct json *answer = NULL;
     struct window win;
+    if (request_query_filter(q, "node", &f.node, err) < 0)
+        return -1;
     if (!f.metric)
         return err_set(err, ERR_INVALID, "metric",
                        "is missing (GET /v1/history lists the metrics)");

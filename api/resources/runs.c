@@ -235,8 +235,6 @@ static int read_filter(const struct request *q, struct run_filter *f, struct err
     const char *state = request_query(q, "state");
     f->state = state ? run_state_find(state) : -1;
     f->benchmark = request_query(q, "benchmark");
-    f->node = request_query(q, "node");
-    f->label = request_query(q, "label");
     if (state && f->state < 0)
         return err_set(err, ERR_INVALID, "state",
                        "must be queued, running, succeeded, failed, canceled or interrupted; "
@@ -246,7 +244,9 @@ static int read_filter(const struct request *q, struct run_filter *f, struct err
         return err_set(err, ERR_INVALID, "benchmark",
                        "\"%.40s\" is not a benchmark (GET /v1/benchmarks lists them)",
                        f->benchmark);
-    if (request_query_stretch(q, &f->since_ms, &f->until_ms, err) < 0 ||
+    if (request_query_filter(q, "node", &f->node, err) < 0 ||
+        request_query_filter(q, "label", &f->label, err) < 0 ||
+        request_query_stretch(q, &f->since_ms, &f->until_ms, err) < 0 ||
         read_limit(q, &f->limit, err) < 0)
         return -1;
     return read_cursor(q, &f->before_id, err);

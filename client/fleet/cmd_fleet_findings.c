@@ -14,7 +14,7 @@
 #include "client/print.h"
 
 struct findings_options {
-    char state[16], what[16], where[512], note[501];
+    char state[64], what[64], where[512], note[501];
 };
 
 static const struct param findings_params[] = {

@@ -60,12 +60,21 @@ static const struct param params[] = {
 };
 const struct param_table policy_table = {params, COUNT_OF(params)};
 
-static int policy_bad(const struct param *p, const char *text, struct err *err)
+// A limit that nothing is compared with would be taken for one.
+static bool policy_has_limit(const struct param *p)
 {
+    return strchr(p->def, ':');
+}
+
+static int policy_bad(const struct param *p, const char *unit, const char *text, struct err *err)
+{
+    if (!policy_has_limit(p))
+        return err_set(err, ERR_USAGE, p->name, "must be refuse, warn or ignore; got \"%.30s\"",
+                       text);
     return err_set(err, ERR_USAGE, p->name,
-                   "must be refuse, warn or ignore, with a limit if you like (refuse:20); got "
+                   "must be refuse, warn or ignore, with a limit%s%s if you like (%s); got "
                    "\"%.30s\"",
-                   text);
+                   *unit ? " in " : "", unit, p->def, text);
 }
 
 static int read_action(const char *word, size_t n)
@@ -76,14 +85,16 @@ static int read_action(const char *word, size_t n)
     return -1;
 }
 
-static int read_rule(const struct param *p, const char *text, struct policy_rule *rule,
+static int read_rule(enum admission_kind kind, const char *text, struct policy_rule *rule,
                      struct err *err)
 {
+    const struct param *p = &params[kind];
     size_t n = strcspn(text, ":");
     int action = read_action(text, n);
     double limit = rule->limit;
-    if (action < 0 || (text[n] && (!str_to_double(text + n + 1, &limit) || limit < 0)))
-        return policy_bad(p, text, err);
+    if (action < 0 ||
+        (text[n] && (!policy_has_limit(p) || !str_to_double(text + n + 1, &limit) || limit < 0)))
+        return policy_bad(p, admission_kinds[kind].unit, text, err);
     *rule = (struct policy_rule){(enum policy_action)action, limit};
     return 0;
 }
@@ -94,8 +105,8 @@ int policy_finish(struct policy *p, struct err *err)
     struct hours hours;
     for (int i = 0; i < POLICY_KINDS; i++) {
         rule[i] = (struct policy_rule){0};
-        if (read_rule(&params[i], params[i].def, &rule[i], err) < 0 ||
-            read_rule(&params[i], p->text[i], &rule[i], err) < 0)
+        if (read_rule((enum admission_kind)i, params[i].def, &rule[i], err) < 0 ||
+            read_rule((enum admission_kind)i, p->text[i], &rule[i], err) < 0)
             return -1;
         if ((int)rule[i].action > p->strongest)
             rule[i].action = (enum policy_action)p->strongest;

@@ -363,6 +363,15 @@ int request_query_stretch(const struct request *q, int64_t *since_ms, int64_t *u
                : err_set(err, ERR_INVALID, "until", "must be after 1970-01-01T00:00:00Z");
 }
 
+int request_query_filter(const struct request *q, const char *name, const char **out,
+                         struct err *err)
+{
+    *out = request_query(q, name);
+    return !*out || **out
+               ? 0
+               : err_set(err, ERR_INVALID, name, "must not be empty; leave it out for all");
+}
+
 int request_query_int(const struct request *q, const char *name, int64_t least, int64_t most,
                       int64_t *out, struct err *err)
 {

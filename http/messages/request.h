@@ -91,6 +91,10 @@ bool request_prefers_gzip(const struct request *q);
 // given stays 0.
 int request_query_stretch(const struct request *q, int64_t *since_ms, int64_t *until_ms,
                           struct err *err);
+// A filter that is given empty would list nothing, and be taken for one that is not given. *out:
+// NULL if it is not given.
+int request_query_filter(const struct request *q, const char *name, const char **out,
+                         struct err *err);
 int request_query_int(const struct request *q, const char *name, int64_t least, int64_t most,
                       int64_t *out, struct err *err);
 int request_query_bool(const struct request *q, const char *name, bool *out, struct err *err);

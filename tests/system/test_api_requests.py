@@ -35,6 +35,8 @@ MALFORMED = {
     "parameter twice": (b"GET /v1/runs?limit=1&limit=2 HTTP/1.1\r\n" + HOST + b"\r\n", 400),
     "bad percent code": (b"GET /v1/runs?state=%zz HTTP/1.1\r\n" + HOST + b"\r\n", 400),
     "limit out of range": (b"GET /v1/runs?limit=0 HTTP/1.1\r\n" + HOST + b"\r\n", 422),
+    "empty label": (b"GET /v1/runs?label= HTTP/1.1\r\n" + HOST + b"\r\n", 422),
+    "empty node": (b"GET /v1/runs?node= HTTP/1.1\r\n" + HOST + b"\r\n", 422),
     "no such state": (b"GET /v1/runs?state=asleep HTTP/1.1\r\n" + HOST + b"\r\n", 422),
     "no time between": (b"GET /v1/runs?since=2026-01-02&until=2026-01-01 HTTP/1.1\r\n" + HOST + b"\r\n", 422),
     "not a time": (b"GET /v1/runs?since=yesterday HTTP/1.1\r\n" + HOST + b"\r\n", 422),

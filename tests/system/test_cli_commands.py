@@ -103,6 +103,8 @@ def test_errors_suggest_and_speak_of_commands(url, daemon, words, said, needs_fa
 
 @pytest.mark.parametrize("words, said", [
     (["runs", "--state=over"], '--state: must be queued, running, succeeded, failed, canceled or interrupted; got "over"'),
+    (["runs", "--state=failed,succeeded"],
+     '--state: must be queued, running, succeeded, failed, canceled or interrupted; got "failed,succeeded"'),
     (["runs", "--benchmark=latncy"], '--benchmark: "latncy" is not a benchmark (see numaprobe help run)'),
     (["plot", "history", "latncy"], 'metric: "latncy" is not a metric (see numaprobe history)'),
     (["label", "last", "-o", "csv"], "a label is text or JSON (-o json), not csv"),

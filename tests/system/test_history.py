@@ -111,7 +111,7 @@ def test_a_run_of_a_clock_that_was_ahead_does_not_choose_the_variant(own):
     ("metric=nonsense", 422, "metric"), (f"metric={DRAM}", 404, "metric"), ("limit=3", 422, "limit"),
     (f"metric={DRAM}&limit=0", 422, "limit"), (f"metric={DRAM}&since=soon", 422, "since"),
     (f"metric={DRAM}&since=2026-01-02&until=2026-01-02", 422, "since"), (f"metric={DRAM}&until=1970-01-01", 422, "until"),
-    ("nonsense=1", 400, "nonsense")])
+    ("node=", 422, "node"), (f"metric={DRAM}&node=", 422, "node"), ("nonsense=1", 400, "nonsense")])
 def test_wrong_questions(daemon, query, status, member):
     answer = daemon.get("/v1/history?" + query)
     assert answer.status == status and answer.json["member"] == member, answer.body

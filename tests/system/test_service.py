@@ -408,6 +408,7 @@ def test_an_unreadable_file_is_no_empty_one(configured, tmp_path, what, words):
 @pytest.mark.parametrize("line, said", [
     ("keep_bytes = 1", "keep_bytes must be 0 or at least 16M"), ("listen = 127.0.0.1", "listen: must be ADDRESS:PORT"),
     ("tls-client-scope = CN=a:read", "tls_client_scope needs tls_client_ca"), ("job_user = no-such-user", "job_user: there is no account"),
+    ("keepdays = 8", 'there is no setting "keepdays"; did you mean "keep_days"?'),
     ("keep-runs = 8", "keep-runs: stands in line 1 already; keep one of them"), ("token_file = /tmp", "token_file: /tmp is not a file"),
     ("socket = /nonexistent/a/b", "socket: there can be no socket in /nonexistent/a: No such file or directory"),
     ("socket = below", "socket: must be an absolute path"), ("socket = ./s", "socket: must be an absolute path"),

@@ -41,6 +41,12 @@ static void test_policy(void)
         CHECK(policy_finish(&policy, &err) < 0 && !strcmp(err.member, "admit_load"),
               "\"%s\" is refused: %s", wrong[i], err.text);
     }
+    CHECK(strstr(err.text, "with a limit in tasks/CPU if you like (refuse:0.5)"),
+          "the unit and an example: %s", err.text);
+    production();
+    snprintf(policy.text[ADMIT_OTHER_INSTANCE], sizeof policy.text[0], "refuse:3");
+    CHECK(policy_finish(&policy, &err) < 0 && !strcmp(err.member, "admit_other_instance"),
+          "nothing is compared with a limit here: %s", err.text);
     production();
     l->other_instance = true;
     idle();
