@@ -327,19 +327,41 @@ static const char *setting_text(struct setting_text *t, const struct param *p, c
     return t->text;
 }
 
-int settings_follow(const struct param_target *in_use, const struct param_target *wanted, int n,
-                    settings_pending *pending, void *ctx, struct err *err)
+void settings_compare(const struct param_target *in_use, const struct param_target *wanted, int n,
+                      settings_pending *changed, void *ctx)
 {
+    struct setting_text before, after;
     for (int t = 0; t < n; t++)
         for (int i = 0; i < in_use[t].table->n; i++) {
             const struct param *p = &in_use[t].table->params[i];
-            struct setting_text before, after;
             if (strcmp(setting_text(&before, p, in_use[t].object),
-                       setting_text(&after, p, wanted[t].object)) == 0)
-                continue;
-            if (!p->live)
-                pending(ctx, p, before.text, after.text);
-            else if (param_set_text(p, in_use[t].object, after.text, err) < 0)
+                       setting_text(&after, p, wanted[t].object)) != 0)
+                changed(ctx, p, before.text, after.text);
+        }
+}
+
+struct settings_following {
+    settings_pending *pending;
+    void *ctx;
+};
+
+static void follow_one(void *ctx, const struct param *p, const char *in_use, const char *wanted)
+{
+    const struct settings_following *f = ctx;
+    if (!p->live)
+        f->pending(f->ctx, p, in_use, wanted);
+}
+
+int settings_follow(const struct param_target *in_use, const struct param_target *wanted, int n,
+                    settings_pending *pending, void *ctx, struct err *err)
+{
+    struct setting_text text;
+    settings_compare(in_use, wanted, n, follow_one, &(struct settings_following){pending, ctx});
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < in_use[t].table->n; i++) {
+            const struct param *p = &in_use[t].table->params[i];
+            if (p->live && param_set_text(p, in_use[t].object,
+                                          setting_text(&text, p, wanted[t].object), err) < 0)
                 return -1;
         }
     return 0;

@@ -54,6 +54,9 @@ void settings_warn(const struct settings_program *p, int argc, char **argv, stru
 // calls `pending` for those that need a restart.
 typedef void settings_pending(void *ctx, const struct param *p, const char *in_use,
                               const char *wanted);
+// Calls `changed` for those that differ.
+void settings_compare(const struct param_target *in_use, const struct param_target *wanted, int n,
+                      settings_pending *changed, void *ctx);
 int settings_follow(const struct param_target *in_use, const struct param_target *wanted, int n,
                     settings_pending *pending, void *ctx, struct err *err);
 static inline bool settings_are_used(enum settings_action action)

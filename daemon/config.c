@@ -99,8 +99,7 @@ static const struct param actions[] = {
 };
 const struct param_table config_actions = {actions, COUNT_OF(actions)};
 
-// Those whose settings may be live come first (config_reload).
-enum { TABLES = 3, RELOADED = 2 };
+enum { TABLES = 3 };
 static void config_targets(struct config *c, struct param_target out[static TABLES])
 {
     out[0] = (struct param_target){&config_table, c};
@@ -180,10 +179,19 @@ int config_reload(struct config *c, int argc, char **argv, settings_pending *pen
     struct param_target old[TABLES], new[TABLES];
     config_targets(c, old);
     config_targets(&now, new);
-    if (settings_follow(old, new, RELOADED, pending, ctx, err) < 0)
+    if (settings_follow(old, new, TABLES, pending, ctx, err) < 0)
         return -1;
     c->policy = now.policy; // every setting of it is live
     return 0;
+}
+
+void config_compare(struct config *before, struct config *after, settings_pending *changed,
+                    void *ctx)
+{
+    struct param_target old[TABLES], new[TABLES];
+    config_targets(before, old);
+    config_targets(after, new);
+    settings_compare(old, new, TABLES, changed, ctx);
 }
 
 void config_at_fault(int argc, char **argv, struct err *err)

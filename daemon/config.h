@@ -33,6 +33,9 @@ int config_read(struct config *c, int argc, char **argv, enum settings_action *a
 // live are changed, others only reported (`pending`). On failure nothing has changed.
 int config_reload(struct config *c, int argc, char **argv, settings_pending *pending, void *ctx,
                   struct err *err);
+// The settings that differ.
+void config_compare(struct config *before, struct config *after, settings_pending *changed,
+                    void *ctx);
 // What a start refuses of a configuration that was read, before it opens anything. `passed`:
 // sockets of systemd; NULL: not known.
 int config_check(const struct config *c, const int *passed, int n_passed, struct err *err);

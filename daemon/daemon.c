@@ -102,10 +102,17 @@ static int reload_tls(struct daemon *d, struct err *err)
     return d->tls_moved ? 0 : -1;
 }
 
+static void on_applied(void *ctx, const struct param *p, const char *was, const char *is)
+{
+    (void)ctx;
+    log_event(LOG_LVL_INFO, "reload", "setting=%s was=\"%s\" is=\"%s\"", p->name,
+              log_quote(was).text, log_quote(is).text);
+}
+
 static void on_reload(void *ctx, uint32_t signo)
 {
     struct daemon *d = ctx;
-    const struct config before = d->config;
+    struct config before = d->config;
     const int pending = d->pending;
     struct err err;
     (void)signo;
@@ -121,6 +128,7 @@ static void on_reload(void *ctx, uint32_t signo)
                        err.text);
     } else {
         use_config(d);
+        config_compare(&before, &d->config, on_applied, d);
         log_event(LOG_LVL_INFO, "reload", "text=\"the configuration was read again\"");
         daemon_report_state(d);
     }

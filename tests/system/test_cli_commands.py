@@ -142,7 +142,7 @@ def test_an_address_that_cannot_be_is_no_daemon_that_does_not_respond(address):
 def test_an_error_of_a_file_of_settings_names_it_once(url, tmp_path):
     file = tmp_path / "numaprobe" / "config"
     file.parent.mkdir()
-    for text, said in (("outptu = json", f'{file}:1: there is no setting "outptu"'),
+    for text, said in (("outptu = json", f'{file}:1: there is no setting "outptu"; did you mean "output"?'),
                        ("output = xml", f'{file}:1: output: must be one of table, json, ndjson, csv, nfd, slurm; got "xml"')):
         file.write_text(text)
         done = run("runs", url=url, env={"XDG_CONFIG_HOME": str(tmp_path)})

@@ -335,7 +335,7 @@ def test_reload_says_what_needs_a_restart(configured, systemd):
     assert re.search(r'level=warn|warn event=reload setting=socket in_use="\S+" wanted="" text="needs a restart"', said)
     assert 'setting=job_user in_use="" wanted="nobody"' in said
     assert "setting=listen" not in said  # an option wins over the file, before and after
-    assert "setting=keep_runs" not in said
+    assert 'setting=keep_runs was="0" is="3"' in said and "setting=keep_runs in_use" not in said
     assert d.request("GET", "/healthz", unix=True).status == 200
     systemd.wait_for("RELOADING=1")
     systemd.wait_for("STATUS=Ready; settings changed that need a restart: 2")
