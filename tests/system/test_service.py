@@ -221,6 +221,19 @@ def test_the_other_kind_is_the_configurations(service, tmp_path, kind):
     s.close()
 
 
+def test_what_sockets_replace_may_be_anything(service, tmp_path):
+    tcp, unix = tcp_socket(), unix_socket(tmp_path / "handed")
+    d = service(sockets=[tcp, unix], args=["--listen=0.0.0.0:1", "--socket=/nonexistent/below/s"])
+    assert d.port == tcp.getsockname()[1] and d.request("GET", "/healthz", unix=True).status == 200
+    assert d.stop() == 0, d.log
+    tcp.close()
+    unix.close()
+    with tcp_socket() as s:
+        d = service(sockets=[s], args=["--socket=/nonexistent/below/s"], wait=False)
+        _, said = d.process.communicate(timeout=PATIENCE)
+        assert d.process.returncode == 2 and b"socket: there can be no socket in /nonexistent/below" in said, said
+
+
 def test_sockets_meant_for_another(service):
     with tcp_socket() as s:
         d = service(sockets=[s], pid=1, args=["--listen=127.0.0.1:0"])
