@@ -328,7 +328,7 @@ static const char *setting_text(struct setting_text *t, const struct param *p, c
 }
 
 void settings_compare(const struct param_target *in_use, const struct param_target *wanted, int n,
-                      settings_pending *changed, void *ctx)
+                      settings_changed *changed, void *ctx)
 {
     struct setting_text before, after;
     for (int t = 0; t < n; t++)
@@ -341,7 +341,7 @@ void settings_compare(const struct param_target *in_use, const struct param_targ
 }
 
 struct settings_following {
-    settings_pending *pending;
+    settings_changed *pending;
     void *ctx;
 };
 
@@ -353,7 +353,7 @@ static void follow_one(void *ctx, const struct param *p, const char *in_use, con
 }
 
 int settings_follow(const struct param_target *in_use, const struct param_target *wanted, int n,
-                    settings_pending *pending, void *ctx, struct err *err)
+                    settings_changed *pending, void *ctx, struct err *err)
 {
     struct setting_text text;
     settings_compare(in_use, wanted, n, follow_one, &(struct settings_following){pending, ctx});

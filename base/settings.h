@@ -50,15 +50,15 @@ int settings_at_fault(const struct settings_program *p, int argc, char **argv, s
 // For what a check finds doubtful and a start does with: prints it as a warning on stderr, with the
 // same place before it.
 void settings_warn(const struct settings_program *p, int argc, char **argv, struct err *why);
-// After settings were read again: sets those of `in_use` that are live and differ in `wanted`, and
-// calls `pending` for those that need a restart.
-typedef void settings_pending(void *ctx, const struct param *p, const char *in_use,
+// After settings were read again: calls `changed` for those that differ.
+typedef void settings_changed(void *ctx, const struct param *p, const char *in_use,
                               const char *wanted);
-// Calls `changed` for those that differ.
 void settings_compare(const struct param_target *in_use, const struct param_target *wanted, int n,
-                      settings_pending *changed, void *ctx);
+                      settings_changed *changed, void *ctx);
+// Sets those of `in_use` that are live, and calls `pending` for others that differ: they need a
+// restart.
 int settings_follow(const struct param_target *in_use, const struct param_target *wanted, int n,
-                    settings_pending *pending, void *ctx, struct err *err);
+                    settings_changed *pending, void *ctx, struct err *err);
 static inline bool settings_are_used(enum settings_action action)
 {
     return action == SETTINGS_RUN || action >= SETTINGS_PRINT;

@@ -169,7 +169,7 @@ int config_read(struct config *c, int argc, char **argv, enum settings_action *a
     return 0;
 }
 
-int config_reload(struct config *c, int argc, char **argv, settings_pending *pending, void *ctx,
+int config_reload(struct config *c, int argc, char **argv, settings_changed *pending, void *ctx,
                   struct err *err)
 {
     struct config now;
@@ -185,7 +185,7 @@ int config_reload(struct config *c, int argc, char **argv, settings_pending *pen
     return 0;
 }
 
-void config_compare(struct config *before, struct config *after, settings_pending *changed,
+void config_compare(struct config *before, struct config *after, settings_changed *changed,
                     void *ctx)
 {
     struct param_target old[TABLES], new[TABLES];

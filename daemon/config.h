@@ -31,10 +31,10 @@ int config_read(struct config *c, int argc, char **argv, enum settings_action *a
 
 // Reads everything again as config_read did, into a configuration that is in use: settings that are
 // live are changed, others only reported (`pending`). On failure nothing has changed.
-int config_reload(struct config *c, int argc, char **argv, settings_pending *pending, void *ctx,
+int config_reload(struct config *c, int argc, char **argv, settings_changed *pending, void *ctx,
                   struct err *err);
 // The settings that differ.
-void config_compare(struct config *before, struct config *after, settings_pending *changed,
+void config_compare(struct config *before, struct config *after, settings_changed *changed,
                     void *ctx);
 // What a start refuses of a configuration that was read, before it opens anything. `passed`:
 // sockets of systemd; NULL: not known.

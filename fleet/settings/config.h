@@ -53,7 +53,7 @@ void fleetd_at_fault(int argc, char **argv, struct err *err);
 // Reads everything again and calls `pending` for each setting that differs: all need a restart. -1:
 // a start would refuse what there is now.
 int fleetd_config_compare(const struct fleetd_config *c, int argc, char **argv,
-                          fleetd_store_check *store, settings_pending *pending, void *ctx,
+                          fleetd_store_check *store, settings_changed *pending, void *ctx,
                           struct err *err);
 void fleetd_config_print(const struct fleetd_config *c, FILE *out); // as a configuration file
 void fleetd_config_help(FILE *out);
