@@ -15,7 +15,7 @@ struct covered_node {
 };
 
 struct covered_class {
-    int class;             // -1, the last one: the nodes without a run
+    int class;             // -1, the last one: the nodes without a run that counts
     const char *cpu;       // borrowed; NULL: not known
     int first, nodes;      // in coverage.node, the newest runs first
     int up, fresh, enough; // of these
@@ -35,7 +35,7 @@ int coverage_make(struct coverage *out, const struct fleet *f, const struct cove
 void coverage_fini(struct coverage *c);
 #define CLEANUP_COVERAGE CLEANUP(coverage_fini)
 
-// The nodes without a run; NULL: there are none.
+// The nodes without a run that counts; NULL: there are none.
 const struct covered_class *coverage_without_run(const struct coverage *c);
 // The age that `percent` of the class's newest runs do not exceed, ms; -1: it has none.
 int64_t covered_class_age(const struct coverage *c, const struct covered_class *k, int percent);

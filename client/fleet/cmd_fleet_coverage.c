@@ -57,7 +57,7 @@ static void coverage_add_row(struct grid *grid, const struct gather *g, const st
 {
     CLEANUP_BUF struct buf stale = BUF_INIT;
     grid_cell(grid, "%.12s", k->class < 0 ? NO_CLASS : c->f->classes.list[k->class]);
-    grid_cell(grid, "%s", k->class < 0 ? "no run is known" : k->cpu ? k->cpu : "not known");
+    grid_cell(grid, "%s", k->class < 0 ? "no run that counts" : k->cpu ? k->cpu : "not known");
     grid_cell(grid, "%d", k->nodes);
     if (up_is_known(g))
         grid_cell(grid, "%d", k->up);
@@ -98,7 +98,7 @@ static void print_without_run(const struct cli *cli, const struct coverage *c)
     CLEANUP_BUF struct buf line = BUF_INIT;
     if (!without)
         return;
-    buf_str(&line, "no run is known: ");
+    buf_str(&line, "no run that counts is known: ");
     fold_stale(c, without, &line);
     print_paragraph(cli, buf_text(&line), 4);
 }

@@ -148,7 +148,7 @@ static void status_print(const struct cli *c, struct gather *g, const struct cov
     snprintf(no_run, sizeof no_run, "no run for %d day%s", g->fleet->o.window_days,
              str_plural(g->fleet->o.window_days));
     print_set(c, no_run, &stale);
-    print_set(c, "without a run", &empty);
+    print_set(c, "without a run that counts", &empty);
     print_versions(c, g);
     print_states(c, g);
 }

@@ -2,6 +2,7 @@
 // A campaign whose runs Slurm starts. The collector contacts no node for it: a node has been probed
 // when its feed has a run of the benchmark that is newer than the round.
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -55,9 +56,10 @@ void slurm_give_up(struct campaign *c, const char *why)
             probe_ended(c, i, PROBE_SKIPPED, 0, why);
 }
 
+// Slurm takes whole minutes: a begun one counts.
 static int64_t task_minutes(const struct campaign *c)
 {
-    return (int64_t)(LONGER * probe_plan_longest(&c->plan) / 60) + MORE_MIN;
+    return (int64_t)ceil(LONGER * probe_plan_longest(&c->plan) / 60) + MORE_MIN;
 }
 
 // Nodes that are left, in the order of the plan.

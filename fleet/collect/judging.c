@@ -41,6 +41,7 @@ struct judging {
     int socket; // -1: no process
     pid_t pid;
     int64_t started_ms, ended_ms; // monotonic, of the last one; 0: none
+    int64_t round_ms; // monotonic: what was stored and has changed is judged from then on
     struct buf in;
     bool sent;       // a judgement is on its way into the store
     bool pending;    // something has changed that was not judged
@@ -264,18 +265,24 @@ static int judging_start(struct judging *j, struct err *err)
 
 // ---- When ---------------------------------------------------------------------------------------
 
+// Whatever was stored since.
+static bool judgement_is_old(const struct judging *j)
+{
+    const bool stands_by = poller_stands_by(j->poller);
+    const int64_t most_s = stands_by ? JUDGING_STANDBY_S : JUDGING_HOUR_S;
+    return !j->ended_ms || j->stood_by != stands_by ||
+           clock_mono_ms() - j->started_ms >= most_s * 1000;
+}
+
 static bool judging_due(const struct judging *j)
 {
     struct poller_totals t;
     poller_totals(j->poller, &t);
     if (poller_stands_by(j->poller))
-        return !j->ended_ms || !j->stood_by ||
-               clock_mono_ms() - j->started_ms >= JUDGING_STANDBY_S * 1000;
-    if (t.store_state != STORE_READY)
-        return false;
-    return !j->ended_ms || j->stood_by || j->pending || t.stored + t.documents != j->stored ||
-           j->walk.states != j->states || j->judged.counts.unsettled ||
-           clock_mono_ms() - j->started_ms >= (int64_t)JUDGING_HOUR_S * 1000;
+        return judgement_is_old(j);
+    return t.store_state == STORE_READY &&
+           (judgement_is_old(j) || j->pending || t.stored + t.documents != j->stored ||
+            j->walk.states != j->states || j->judged.counts.unsettled);
 }
 
 static int judging_begin(struct judging *j, struct err *err)
@@ -336,15 +343,26 @@ static void on_walking(void *ctx, uint32_t events)
         judging_failed(j, err.text);
 }
 
+static void judging_look_later(struct judging *j)
+{
+    const int64_t s = j->c->every_s < JUDGING_LOOK_S ? j->c->every_s : JUDGING_LOOK_S;
+    loop_timer_set(j->timer, 1000 * s);
+}
+
+// `every` may be a day: a judgement that is old, and a process that takes too long, do not wait
+// for it.
 static void on_round(void *ctx, uint32_t events)
 {
     struct judging *j = ctx;
+    const int64_t now = clock_mono_ms();
     (void)events;
-    loop_timer_set(j->timer, j->c->every_s * 1000);
-    if (j->pid && clock_mono_ms() - j->started_ms > (int64_t)JUDGING_LIMIT_S * 1000)
+    judging_look_later(j);
+    if (j->pid && now - j->started_ms > (int64_t)JUDGING_LIMIT_S * 1000)
         judging_failed(j, "a judgement took too long");
-    else if (!j->pid && !j->sent && !j->walk.n)
+    else if (!j->pid && !j->sent && !j->walk.n && (now >= j->round_ms || judgement_is_old(j))) {
+        j->round_ms = now + j->c->every_s * 1000;
         walk_begin(j);
+    }
 }
 
 // ---- What the process that stores reports -------------------------------------------------------
@@ -478,7 +496,7 @@ struct judging *judging_new(struct loop *loop, const struct fleetd_config *c, st
         return NULL;
     }
     poller_listen(p, judging_report, j);
-    loop_timer_set(j->timer, 1000 * (c->every_s < JUDGING_FIRST_S ? c->every_s : JUDGING_FIRST_S));
+    judging_look_later(j);
     return j;
 }
 

@@ -234,10 +234,10 @@ int fleet_store_setups(struct fleet_store *s, const struct nodeset *nodes,
 // of a node in stretches of time.
 struct fleet_store_export {
     int64_t since_ms, until_ms; // measured in [since, until)
-    int limit;                  // values; a call ends with at least as many, and at most twice
-    int node;                   // from here on: number, from 1 …
-    int64_t at_ms;              // … and time. Moved by the call
-    int64_t deletions;          // FLEET_STORE_EXPORT_FIRST, and what the call made of it
+    int limit;         // values; a call ends with at least as many, and at most twice, or one run's
+    int node;          // from here on: number, from 1 …
+    int64_t at_ms;     // … and time. Moved by the call
+    int64_t deletions; // FLEET_STORE_EXPORT_FIRST, and what the call made of it
 };
 enum { FLEET_STORE_EXPORT_FIRST = -1 };
 // 1: there is more; 0: that was all; -1. fn as of fleet_store_window. ERR_CONFLICT: runs of the

@@ -139,7 +139,7 @@ def test_coverage_counts_each_class_and_names_stale_nodes(make_fleet):
         rows = csv.DictReader(fleet.run("coverage", "-w", fleet.all, "-o", "csv").stdout.splitlines())
         return [row["stale_nodes"] for row in rows], [k["stale_nodes"] for k in fleet.json("coverage", "-w", fleet.all, status=9)["classes"]]
     until(lambda: len(set(map(tuple, stale_nodes()))) == 1)
-    assert re.search(r"^no run for 14 days: node", done.stdout, re.M) and "no run is known: node03" in done.stdout, done.stdout
+    assert re.search(r"^no run for 14 days: node", done.stdout, re.M) and "no run that counts is known: node03" in done.stdout, done.stdout
     assert "stale_nodes" not in done.stdout and done.returncode == 9, done
 
 
@@ -678,6 +678,19 @@ def test_stored_runs_are_judged_without_their_nodes(make_daemon):
     assert found["nodes"] == 12, found
     assert run("fleet", "outliers", "--stored", "-w", "r[0-11]!r7", url=url).returncode == 0
     missing(url)
+
+
+def test_a_node_of_whose_runs_none_counts(make_daemon):
+    """It has runs, so nothing states that it has none."""
+    daemon = make_daemon(fake_bench_env())
+    [copy] = copies(daemon.get(f"/v1/runs/{daemon.run(size='1')['id']}/export").json, ["busy"], 1, None)
+    for cell in (cell for matrix in copy["matrices"] for row in matrix["cells"] for cell in row):
+        cell["disturbed"] = 9 * cell["n"]
+    assert daemon.post("/v1/imports", copy).status == 201
+    url = f"http://127.0.0.1:{daemon.port}"
+    assert run("fleet", "status", "--stored", "-w", "busy", url=url).stdout == "without a run that counts: busy\n"
+    done = run("fleet", "coverage", "--stored", "-w", "busy", url=url)
+    assert done.returncode == 0 and done.stdout.count("no run that counts") == 2, done
 
 
 def missing(url):

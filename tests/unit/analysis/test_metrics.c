@@ -896,6 +896,19 @@ static void test_methods(void)
           buf_text(&methods));
 }
 
+// It says what each placeholder of a name is, before the table.
+static void test_placeholders(const char *text)
+{
+    const char *table = text ? strstr(text, "\n| `") : NULL;
+    for (const struct metric_rule *r = metric_rules; r->pattern && table; r++)
+        for (const char *at = r->pattern; (at = strchr(at, '{')); at++) {
+            char want[64];
+            snprintf(want, sizeof want, "`%.*s`", (int)strcspn(at, "}") + 1, at);
+            const char *said = strstr(text, want);
+            CHECK(said && said < table, "docs/METRICS.md says what %s of %s is", want, r->pattern);
+        }
+}
+
 // docs/METRICS.md has each rule's line, and no other.
 static void test_document(void)
 {
@@ -917,6 +930,7 @@ static void test_document(void)
     for (const char *at = text; at && (at = strstr(at, "\n| `")); at++)
         lines++;
     CHECK(lines == rules, "docs/METRICS.md has %d lines for %d rules", lines, rules);
+    test_placeholders(text);
 }
 
 int main(void)

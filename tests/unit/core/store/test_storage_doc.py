@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docs/STORAGE.md run on the schema, and those on a measured run find something; it tells each index."""
+"""The examples of docs/STORAGE.md run on the schema, and those on a measured run find something; it tells each table and index."""
 import os
 import re
 import sqlite3
@@ -47,15 +47,22 @@ def main():
     failed += not good
     print("ok" if good else "not ok", number, "- the view gives the numbers in ns")
     number += 1
-    told = [name for row in re.findall(r"^\| (`.*?) \|", text.split("\n## Indexes\n")[1].split("\n## ")[0], re.M)
-            for name in re.findall(r"`(\w+)`", row)]
-    there = [name for name, in db.execute("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")]
-    good = sorted(told) == sorted(there)
-    failed += not good
-    print("ok" if good else "not ok", number, "- each index is told once, and no other")
-    if not good:
-        print("#", sorted(set(told) ^ set(there)))
-    number += 1
+    for kind, heading in (("index", "Indexes"), ("table", "Tables")):
+        told = [name for row in re.findall(r"^\| (`.*?) \|", text.split(f"\n## {heading}\n")[1].split("\n## ")[0], re.M)
+                for name in re.findall(r"`(\w+)`", row)]
+        there = [name for name, in db.execute("SELECT name FROM sqlite_schema WHERE type = ? AND sql IS NOT NULL AND name NOT LIKE 'sqlite_%'", (kind,))]
+        good = sorted(told) == sorted(there)
+        failed += not good
+        print("ok" if good else "not ok", number, f"- each {kind} is told once, and no other")
+        if not good:
+            print("#", sorted(set(told) ^ set(there)))
+        number += 1
+    for view in ("measurement", "history"):
+        told = re.findall(r"`(\w+)`", re.search(rf"The view \*\*`{view}`\*\*[^:]*:(.*?)\.\n", text, re.S)[1])
+        there = [name for name, in db.execute("SELECT name FROM pragma_table_info(?)", (view,))]
+        failed += told != there
+        print("ok" if told == there else "not ok", number, f"- the columns of {view}")
+        number += 1
     version = len(os.listdir(f"{ROOT}/schema/sql"))
     good = f"user_version={version};" in text and f"numaprobe.db.v{version - 1}.bak" in text
     failed += not good
