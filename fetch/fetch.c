@@ -59,6 +59,7 @@ struct transfer {
     struct fetch_response out;
     size_t head, body;      // bytes so far
     bool head_whole;        // its empty line has come
+    bool unwatched;         // the kernel did not take its socket, and nothing would wake us for it
     enum fetch_error ended; // why one of our functions ended it; FETCH_OK: none did
     int64_t date_s;
     struct call *call;
@@ -73,6 +74,9 @@ struct fetch {
     struct transfer *transfers, *free;
     struct call *first, *last;
     bool kicked, stopping;
+    bool unwatched;       // so is a transfer
+    bool untimed;         // the timer could not be set to `at`
+    struct itimerspec at; // when libcurl wants to be called
     int64_t trust_ms; // what was read of CA bundles before counts no more, monotonic; 0: all does
 };
 
@@ -455,30 +459,54 @@ enum fetch_error fetch_one(const struct fetch_request *q, struct fetch_response 
 
 // Many at once.
 
+// Its functions never fail: for one socket libcurl would end all requests, and report one of them.
+
+static void kick(struct fetch *f)
+{
+    if (!f->kicked)
+        f->kicked = eventfd_write(f->kick, 1) == 0;
+}
+
 static int on_socket(CURL *curl, curl_socket_t fd, int what, void *ctx, void *known)
 {
-    const struct fetch *f = ctx;
+    struct fetch *f = ctx;
     struct epoll_event event = {.data.fd = fd};
-    (void)curl;
+    struct transfer *t = NULL;
     if (what == CURL_POLL_REMOVE) {
         epoll_ctl(f->epoll, EPOLL_CTL_DEL, fd, NULL); // it may be closed already
         return 0;
     }
     event.events = (what & CURL_POLL_IN ? EPOLLIN : 0U) | (what & CURL_POLL_OUT ? EPOLLOUT : 0U);
-    if (!known)
-        curl_multi_assign(f->multi, fd, ctx);
-    return epoll_ctl(f->epoll, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
+    if (epoll_ctl(f->epoll, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) == 0) {
+        if (!known)
+            curl_multi_assign(f->multi, fd, ctx);
+        return 0;
+    }
+    curl_easy_getinfo(curl, CURLINFO_PRIVATE, &t);
+    if (t) {
+        t->unwatched = f->unwatched = true;
+        kick(f);
+    }
+    return 0;
+}
+
+static void set_timer(struct fetch *f)
+{
+    f->untimed = timerfd_settime(f->timer, 0, &f->at, NULL) < 0;
+    if (f->untimed)
+        kick(f); // the next turn tries again
 }
 
 static int on_next_timeout(CURLM *multi, long ms, void *ctx)
 {
-    const struct fetch *f = ctx;
-    // 0 ms is now, and 0 ns would switch the timer off.
-    struct itimerspec at = {.it_value = {ms > 0 ? ms / 1000 : 0, ms > 0    ? ms % 1000 * 1000000
-                                                                 : ms == 0 ? 1
-                                                                           : 0}};
+    struct fetch *f = ctx;
     (void)multi;
-    return timerfd_settime(f->timer, 0, &at, NULL);
+    // 0 ms is now, and 0 ns would switch the timer off.
+    f->at = (struct itimerspec){.it_value = {ms > 0 ? ms / 1000 : 0, ms > 0    ? ms % 1000 * 1000000
+                                                                     : ms == 0 ? 1
+                                                                               : 0}};
+    set_timer(f);
+    return 0;
 }
 
 static int epoll_watch(const struct fetch *f, int fd)
@@ -569,8 +597,8 @@ static struct call *call_new(const struct fetch_request *q)
 // The next turn starts at once if something is queued that can begin.
 static void fetch_kick(struct fetch *f)
 {
-    if (f->first && f->free && !f->kicked)
-        f->kicked = eventfd_write(f->kick, 1) == 0;
+    if (f->first && f->free)
+        kick(f);
 }
 
 int fetch_start(struct fetch *f, const struct fetch_request *q, fetch_done *fn, void *ctx,
@@ -660,6 +688,8 @@ static void begin_queued(struct fetch *f, int left)
         t->call = c;
         if (transfer_begin(f, t))
             continue;
+        if (t->curl)
+            curl_multi_remove_handle(f->multi, t->curl); // if it was added in part
         t->out.error = FETCH_NO_MEMORY;
         transfer_end(f, t);
     }
@@ -679,28 +709,56 @@ static void end_finished(struct fetch *f)
     }
 }
 
+static void end_unwatched(struct fetch *f)
+{
+    for (int i = 0; f->unwatched && i < f->in_flight; i++) {
+        struct transfer *t = &f->transfers[i];
+        if (!t->unwatched)
+            continue;
+        curl_multi_remove_handle(f->multi, t->curl);
+        t->ended = FETCH_NO_MEMORY;
+        transfer_finish(t, CURLE_OK);
+        transfer_end(f, t);
+    }
+    f->unwatched = false;
+}
+
+// Without memory libcurl stops in the middle: it has not named all sockets that it waits for, nor
+// the next time. So requests might never end.
+static void multi_act(struct fetch *f, curl_socket_t fd, int ready)
+{
+    int running;
+    if (curl_multi_socket_action(f->multi, fd, ready, &running) == CURLM_OK)
+        return;
+    for (int i = 0; i < f->in_flight; i++)
+        if (f->transfers[i].call)
+            f->transfers[i].unwatched = f->unwatched = true;
+}
+
 static void serve_socket(struct fetch *f, const struct epoll_event *e)
 {
     int ready = (e->events & (EPOLLIN | EPOLLHUP) ? CURL_CSELECT_IN : 0) |
                 (e->events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
                 (e->events & EPOLLERR ? CURL_CSELECT_ERR : 0);
-    int running;
-    curl_multi_socket_action(f->multi, e->data.fd, ready, &running);
+    multi_act(f, e->data.fd, ready);
 }
 
 static int turn_of(struct fetch *f, int most)
 {
     struct epoll_event events[TURN_ALONE];
     uint64_t times;
-    int running, n = epoll_wait(f->epoll, events, most, 0);
+    int n = epoll_wait(f->epoll, events, most, 0);
     for (int i = 0; i < n; i++)
         if (events[i].data.fd == f->kick)
             f->kicked = eventfd_read(f->kick, &times) < 0;
         else if (events[i].data.fd != f->timer)
             serve_socket(f, &events[i]);
         else if (read(f->timer, &times, sizeof times) > 0)
-            curl_multi_socket_action(f->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+            multi_act(f, CURL_SOCKET_TIMEOUT, 0);
     end_finished(f);
+    end_unwatched(f);
+    if (f->untimed)
+        set_timer(f);
     begin_queued(f, most);
     return f->unfinished;
 }

@@ -3,8 +3,12 @@
 // bad ones do not delay good ones, and the queue can be added to and stopped.
 #include "tests/unit/tap.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -188,6 +192,53 @@ static void stop(void)
     CHECK_INT(ended, 0, "what is freed calls nothing");
 }
 
+// The n-th call fails from here on; 0: none does.
+static int fails_at;
+static bool timers_fail;
+
+static bool fails(bool timer)
+{
+    errno = ENOSPC;
+    return timer == timers_fail && fails_at > 0 && --fails_at == 0;
+}
+
+int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+    return op != EPOLL_CTL_DEL && fails(false) ? -1
+                                               : (int)syscall(SYS_epoll_ctl, epfd, op, fd, event);
+}
+
+int timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itimerspec *was)
+{
+    return fails(true) ? -1 : (int)syscall(SYS_timerfd_settime, fd, flags, to, was);
+}
+
+// A socket that the kernel does not watch (max_user_watches) ends its request, and no other.
+static void the_kernel_refuses(bool timer)
+{
+    int most = 0, unended = 0, calls = 0;
+    timers_fail = timer;
+    for (bool struck = true; struck; calls++) {
+        struct fetch *f = begin(4);
+        int ended = 0, wrong = 0;
+        struct asked a = {f, FETCH_OK, &ended, &wrong, NULL, 0};
+        char url[100];
+        set_url(url, "/ok");
+        fails_at = calls + 1;
+        for (int i = 0; i < 8; i++)
+            fetch_start(f, &(struct fetch_request){.url = url}, one_ended, &a, NULL);
+        fetch_run(f, NULL);
+        struck = !fails_at;
+        fails_at = 0;
+        unended += ended != 8;
+        most = wrong > most ? wrong : most;
+        fetch_free(f);
+    }
+    CHECK(calls > 8, "each of %d calls failed once", calls - 1);
+    CHECK_INT(unended, 0, "all requests ended");
+    CHECK(most == !timer, "%d of them failed, at most", most);
+}
+
 int main(void)
 {
     hostile_start(&server);
@@ -197,6 +248,8 @@ int main(void)
     bad_addresses();
     silent_ones_end();
     stop();
+    the_kernel_refuses(false);
+    the_kernel_refuses(true);
     hostile_stop(&server);
     return tap_done();
 }
