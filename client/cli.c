@@ -207,6 +207,11 @@ static int report_as_plugin(const struct cli *c, const struct err *err)
     CLEANUP_BUF struct buf text = BUF_INIT, line = BUF_INIT;
     problem_write(err, &text);
     buf_fmt(&line, "NUMAPROBE UNKNOWN - %s", buf_text(&text));
+    buf_needs(&line, &text);
+    if (!buf_ok(&line)) {
+        fputs("NUMAPROBE UNKNOWN - no memory\n", c->output == OUTPUT_TABLE ? stdout : stderr);
+        return PLUGIN_UNKNOWN;
+    }
     if (c->output != OUTPUT_TABLE && c->output < OUTPUT_NFD)
         check_print_unknown(c, buf_text(&text), buf_text(&line));
     else

@@ -375,21 +375,24 @@ static void add_labels_of_node(struct cli *c, struct labels *l, struct buf *comm
     CLEANUP_JSON struct json *topology = NULL, *node = NULL;
     struct summary_page page;
     const struct summary *run;
+    struct err err = {0};
     double ns = 0;
-    if (http_json(c, "GET", "/v1/topology", NULL, &topology, NULL) == 0)
+    if (http_json(c, "GET", "/v1/topology", NULL, &topology, &err) == 0)
         labels_add_machine(l, topology);
-    if (http_json(c, "GET", "/v1/node", NULL, &node, NULL) == 0) {
+    if (http_json(c, "GET", "/v1/node", NULL, &node, &err) == 0) {
         char hash[13]; // as it is shown everywhere
         const struct json *hardware = json_get(json_get(node, "fingerprint"), "hardware");
         snprintf(hash, sizeof hash, "%s", json_get_text(hardware, "hash", ""));
         labels_add(l, "hardware", hash);
     }
-    if (get_runs(c, 0, &page, NULL) < 0)
-        return;
-    if ((run = labels_add_latency(l, &page, &ns)))
-        buf_fmt(comment, "latency of local memory: %.1f ns, run %" PRId64 " of %s\n", ns, run->id,
-                run->benchmark);
-    summary_page_fini(&page);
+    if (get_runs(c, 0, &page, &err) == 0) {
+        if ((run = labels_add_latency(l, &page, &ns)))
+            buf_fmt(comment, "latency of local memory: %.1f ns, run %" PRId64 " of %s\n", ns,
+                    run->id, run->benchmark);
+        summary_page_fini(&page);
+    }
+    if (err.code)
+        problem_report("not all labels are known", &err);
 }
 
 static void add_whole(struct grid *g, const struct json *object, const char *member)

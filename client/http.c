@@ -217,11 +217,11 @@ int http_json(const struct cli *c, const char *method, const char *path, const c
     if (r.status < 200 || r.status > 299)
         return http_problem(&r, err);
     *out = json_parse_within(buf_text(&r.body), r.body.len, HTTP_JSON_MAX, err);
-    if (!*out) {
+    if (*out)
+        return 0;
+    if (err && err->code != ERR_NO_MEMORY)
         err->code = ERR_UNREACHABLE;
-        return err_prefix(err, "the response of %.100s", c->url);
-    }
-    return 0;
+    return err_prefix(err, "the response of %.100s", c->url);
 }
 
 struct file_taker {

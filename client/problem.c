@@ -131,7 +131,7 @@ int problem_report(const char *about, const struct err *err)
         buf_str(&b, ": ");
     }
     problem_write(err, &b);
-    fprintf(stderr, "%s\n", buf_text(&b));
+    fprintf(stderr, "%s\n", buf_ok(&b) ? buf_text(&b) : "numaprobe: no memory");
     if (err->code == ERR_UNAUTHORIZED)
         print_access_hint();
     if (next_hint)

@@ -522,6 +522,21 @@ def test_no_lie_crashes_or_reaches_the_terminal(liar, lie, args):
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f]", text), text
 
 
+@pytest.mark.parametrize("args, first, said", [
+    (["history", "x.y"], (404, {"type": "/problems/not-found", "status": 404, "member": "metric", "detail": "no run has x.y"}), "x.y"),
+    (["check", "-o", "nfd"], (200, {"state": "OK", "code": 0, "text": "same", "age_s": 1}), "not all labels are known"),
+    (["doctor"], (200, {"node": "n"}), "")], ids=lambda a: a[0] if isinstance(a, list) else None)
+@pytest.mark.parametrize("lie", LIES)
+def test_no_lie_after_a_good_response_crashes(liar, lie, args, first, said):
+    """What is asked besides may be left out, and need not be there."""
+    run(*args, url=liar.url)
+    liar.paths = {liar.all_received[0][0]: (first[0], json.dumps(first[1]))}
+    kind, liar.body = LIES[lie]
+    liar.headers_to_send = {"Content-Type": kind}
+    done = run(*args, url=liar.url)
+    assert 0 <= done.returncode <= 8 and said in done.stderr, done
+
+
 @pytest.mark.parametrize("options, sent", [
     ([], {}), (["--quick"], {"quick": True}), (["--quick", "--visits=8"], {"quick": True, "visits": 8}), (["--precision=1"], {"precision": 1})])
 def test_a_daemon_of_another_version_gets_only_what_was_set(liar, options, sent):
