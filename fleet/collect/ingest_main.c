@@ -251,9 +251,10 @@ static void put_campaign_item(struct gathered *g, struct fleet_store *store, con
         refuse_stored(g, &err);
 }
 
-static int report_tally(const struct fleet_tally *judged)
+static int report_tally(const struct fleet_tally *judged, struct err *err)
 {
-    return report_item(&(struct ingest_report){.kind = INGEST_COUNTED, .judged = *judged});
+    const struct ingest_report r = {.kind = INGEST_COUNTED, .judged = *judged};
+    return report_item(&r) < 0 ? err_set(err, ERR_UNAVAILABLE, "", "the collector has ended") : 0;
 }
 
 // Whole runs that sure findings cite are evidence, and a node keeps them for a limited time.
@@ -278,7 +279,7 @@ static void put_judgement(struct ingest_process *p, struct gathered *g, const ch
     struct err err = {0};
     if (judged_read(&lists, body, n, &err) < 0 ||
         fleet_store_judge(p->store, &lists.judgement, &judged, &err) < 0 ||
-        want_evidence(p->store, &lists.judgement, &err) < 0 || report_tally(&judged) < 0)
+        want_evidence(p->store, &lists.judgement, &err) < 0 || report_tally(&judged, &err) < 0)
         refuse_stored(g, &err);
     else
         g->judged = true;
@@ -297,7 +298,7 @@ static void put_mark(struct ingest_process *p, struct gathered *g, const char *b
                                  .note = mark.noted ? mark.note : NULL,
                                  .by = mark.by,
                                  .now_ms = mark.now_ms};
-    if (fleet_store_mark(p->store, &m, &judged, &err) < 0 || report_tally(&judged) < 0)
+    if (fleet_store_mark(p->store, &m, &judged, &err) < 0 || report_tally(&judged, &err) < 0)
         refuse_stored(g, &err);
 }
 
@@ -581,7 +582,7 @@ int ingest_main(int argc, char **argv)
     if (!p->store || fleet_store_feeds(p->store, false, send_place, p, &err) < 0 ||
         fleet_store_collectors(p->store, send_collector, p, &err) < 0 ||
         campaign_ingest_load(p->store, report_with, &err) < 0 ||
-        fleet_store_counts(p->store, &judged, &err) < 0 || report_tally(&judged) < 0) {
+        fleet_store_counts(p->store, &judged, &err) < 0 || report_tally(&judged, &err) < 0) {
         ingest_fail(&err, false);
         fleet_store_close(p->store);
         return 1;

@@ -134,6 +134,10 @@ static void take_judgement(struct judging *j)
     for (int i = 0; i < JUDGED_BODY; at += head.bytes[i++]) {
         buf_reset(&j->next[i]);
         buf_add(&j->next[i], at, head.bytes[i]);
+        if (!buf_ok(&j->next[i])) {
+            judging_failed(j, "no memory for a judgement");
+            return;
+        }
     }
     j->holds = head.store;
     if (j->stood_by)
@@ -160,8 +164,10 @@ static void on_judgement(void *ctx, uint32_t events)
         return;
     }
     buf_add(&j->in, bytes, (size_t)n);
-    if (!buf_ok(&j->in) || j->in.len > (size_t)JUDGED_BYTES_MAX + JUDGED_SUMMARY_MAX +
-                                           JUDGED_DRAIN_MAX + sizeof(struct judged_head))
+    if (!buf_ok(&j->in))
+        judging_failed(j, "no memory for a judgement");
+    else if (j->in.len > (size_t)JUDGED_BYTES_MAX + JUDGED_SUMMARY_MAX + JUDGED_DRAIN_MAX +
+                             sizeof(struct judged_head))
         judging_failed(j, "a judgement is too large");
 }
 
@@ -370,7 +376,10 @@ static void on_round(void *ctx, uint32_t events)
 static void mark_done(struct judging *j, enum err_code code, const char *text)
 {
     struct mark_wait *m = &j->marks[++j->last_done % MARKS_MAX];
-    const char *member = code == ERR_NOT_FOUND ? "id" : code == ERR_UNAVAILABLE ? "store" : "state";
+    const char *member = code == ERR_NOT_FOUND     ? "id"
+                         : code == ERR_UNAVAILABLE ? "store"
+                         : code == ERR_CONFLICT    ? "state"
+                                                   : "";
     m->done = true;
     m->err = (struct err){0};
     if (code)
