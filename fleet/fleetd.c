@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -42,7 +41,6 @@ struct fleetd {
     int argc, nodes, pending; // pending: changed settings that need a restart
     char **argv;
     struct loop_watch *sigterm, *sigint, *sighup;
-    pid_t reading; // the process that was started last; 0: none
     struct log_budget spared;
 };
 
@@ -57,10 +55,7 @@ static int spawn_reading(void *context, int control, pid_t *pid, struct err *err
     const struct child_fd fds[] = {{control, WORKER_CONTROL_FD}, {where, READING_STORE_FD}};
     if (where < 0)
         return -1;
-    if (d->reading > 0)
-        waitpid(d->reading, NULL, WNOHANG); // it has ended, or was killed a moment ago
     errno = child_exec(pid, argv, fds, COUNT_OF(fds), false);
-    d->reading = errno ? 0 : *pid;
     return errno ? err_sys(err, "starting a worker") : 0;
 }
 

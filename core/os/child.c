@@ -175,6 +175,15 @@ static void hold_pidfd(int pidfd)
     held[n_held++] = pidfd;
 }
 
+void child_reap(int pidfd)
+{
+    reap_held();
+    if (is_reaped(pidfd))
+        close(pidfd);
+    else
+        hold_pidfd(pidfd);
+}
+
 // False: it is held, and will be reaped later.
 static bool ends_within(pid_t pid, int limit_ms)
 {

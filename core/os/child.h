@@ -39,6 +39,9 @@ int child_exec_with(pid_t *pid, char *const argv[], const struct child_fd *fds, 
 // limit), because a disk or a network file system does not respond, is reaped by a later call.
 enum { CHILD_END_MS = 10 }; // one that nothing holds ends within 2 ms
 int child_end(pid_t *pid, int limit_ms);
+// For one that was killed otherwise: takes its pidfd. It is reaped now if it has ended, else by a
+// later call of this or of child_end().
+void child_reap(int pidfd);
 // A text for a child that no other account may see, as all may see argv: a file descriptor for its
 // list, of which it reads the text with child_read_text(). -1 and an error.
 int child_text(const char *text, struct err *err);

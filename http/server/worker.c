@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "core/os/child.h"
 
 struct worker {
     struct loop *loop;
@@ -56,9 +57,10 @@ static void end_process(struct worker *w, bool wait)
     loop_unwatch(steal_ptr(&w->watch));
     // By pidfd: once reaped, the number may be another process's.
     syscall(SYS_pidfd_send_signal, w->pidfd, SIGKILL, NULL, 0);
-    waitpid(w->pid, NULL, wait ? 0 : WNOHANG); // else the service reaps it
+    if (wait)
+        waitpid(w->pid, NULL, 0);
+    child_reap(steal_fd(&w->pidfd));
     fd_cleanup(&w->socket);
-    fd_cleanup(&w->pidfd);
 }
 
 static void worker_finish(struct worker *w, const struct worker_answer *a, int fd)

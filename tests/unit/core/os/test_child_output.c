@@ -206,6 +206,28 @@ static void test_held(struct heard *h)
     CHECK_INT(there, 0, "and a later call reaps them");
 }
 
+static void test_killed_otherwise(void)
+{
+    enum { KILLED = 3 };
+    pid_t list[KILLED];
+    int there = 0;
+    for (int i = 0; i < KILLED; i++) {
+        list[i] = fork();
+        if (list[i] == 0)
+            for (;;)
+                pause();
+        int end = (int)syscall(SYS_pidfd_open, list[i], 0);
+        kill(list[i], SIGKILL);
+        child_reap(end);
+    }
+    for (int i = 0; i < KILLED; i++) // until they are gone, or were reaped
+        waitid(P_PID, (id_t)list[i], &(siginfo_t){0}, WEXITED | WNOWAIT);
+    child_end(&(pid_t){0}, 0);
+    for (int i = 0; i < KILLED; i++)
+        there += waitpid(list[i], NULL, WNOHANG) >= 0;
+    CHECK_INT(there, 0, "those that were killed and have not ended yet are reaped later, each");
+}
+
 static void test_leave(struct heard *h)
 {
     const struct child_output_use use = {.most = LITTLE, .limit_ms = -1};
@@ -284,6 +306,7 @@ int main(int argc, char **argv)
     test_limits(&h);
     test_stays(&h);
     test_held(&h);
+    test_killed_otherwise();
     test_leave(&h);
     test_variables(&h);
     loop_free(h.loop);
