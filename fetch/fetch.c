@@ -755,10 +755,12 @@ static int turn_of(struct fetch *f, int most)
             serve_socket(f, &events[i]);
         else if (read(f->timer, &times, sizeof times) > 0)
             multi_act(f, CURL_SOCKET_TIMEOUT, 0);
+    if (f->untimed) { // libcurl looks at the time itself, if need be in each turn
+        set_timer(f);
+        multi_act(f, CURL_SOCKET_TIMEOUT, 0);
+    }
     end_finished(f);
     end_unwatched(f);
-    if (f->untimed)
-        set_timer(f);
     begin_queued(f, most);
     return f->unfinished;
 }

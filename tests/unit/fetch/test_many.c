@@ -194,12 +194,15 @@ static void stop(void)
 
 // The n-th call fails from here on; 0: none does.
 static int fails_at;
-static bool timers_fail;
+static bool timers_fail, always; // always: so do all after it
 
 static bool fails(bool timer)
 {
     errno = ENOSPC;
-    return timer == timers_fail && fails_at > 0 && --fails_at == 0;
+    if (timer != timers_fail || fails_at <= 0)
+        return false;
+    fails_at -= fails_at > 1 || !always;
+    return fails_at == 0 || (fails_at == 1 && always);
 }
 
 int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
@@ -239,6 +242,27 @@ static void the_kernel_refuses(bool timer)
     CHECK(most == !timer, "%d of them failed, at most", most);
 }
 
+static void no_timer_can_be_set(void)
+{
+    struct fetch *f = begin(4);
+    int ended = 0, wrong = 0;
+    struct asked good = {f, FETCH_OK, &ended, &wrong, NULL, 0};
+    struct asked silent = {f, FETCH_SILENT, &ended, &wrong, NULL, 0};
+    char url[100];
+    timers_fail = always = true;
+    fails_at = 1;
+    set_url(url, "/ok");
+    fetch_start(f, &(struct fetch_request){.url = url}, one_ended, &good, NULL);
+    set_url(url, "/silent");
+    fetch_start(f, &(struct fetch_request){.url = url, .limits = &hostile_impatient}, one_ended,
+                &silent, NULL);
+    fetch_run(f, NULL);
+    fails_at = 0;
+    always = false;
+    CHECK(ended == 2 && wrong == 0, "without a timer time limits hold too");
+    fetch_free(f);
+}
+
 int main(void)
 {
     hostile_start(&server);
@@ -250,6 +274,7 @@ int main(void)
     stop();
     the_kernel_refuses(false);
     the_kernel_refuses(true);
+    no_timer_can_be_set();
     hostile_stop(&server);
     return tap_done();
 }
