@@ -74,9 +74,7 @@ struct fetch {
     struct transfer *transfers, *free;
     struct call *first, *last;
     bool kicked, stopping;
-    bool unwatched;       // so is a transfer
-    bool untimed;         // the timer could not be set to `at`
-    struct itimerspec at; // when libcurl wants to be called
+    bool unwatched;   // so is a transfer
     int64_t trust_ms; // what was read of CA bundles before counts no more, monotonic; 0: all does
 };
 
@@ -490,22 +488,15 @@ static int on_socket(CURL *curl, curl_socket_t fd, int what, void *ctx, void *kn
     return 0;
 }
 
-static void set_timer(struct fetch *f)
-{
-    f->untimed = timerfd_settime(f->timer, 0, &f->at, NULL) < 0;
-    if (f->untimed)
-        kick(f); // the next turn tries again
-}
-
 static int on_next_timeout(CURLM *multi, long ms, void *ctx)
 {
-    struct fetch *f = ctx;
-    (void)multi;
+    const struct fetch *f = ctx;
     // 0 ms is now, and 0 ns would switch the timer off.
-    f->at = (struct itimerspec){.it_value = {ms > 0 ? ms / 1000 : 0, ms > 0    ? ms % 1000 * 1000000
-                                                                     : ms == 0 ? 1
-                                                                               : 0}};
-    set_timer(f);
+    struct itimerspec at = {.it_value = {ms > 0 ? ms / 1000 : 0, ms > 0    ? ms % 1000 * 1000000
+                                                                 : ms == 0 ? 1
+                                                                           : 0}};
+    (void)multi;
+    timerfd_settime(f->timer, 0, &at, NULL); // takes such a time
     return 0;
 }
 
@@ -755,10 +746,6 @@ static int turn_of(struct fetch *f, int most)
             serve_socket(f, &events[i]);
         else if (read(f->timer, &times, sizeof times) > 0)
             multi_act(f, CURL_SOCKET_TIMEOUT, 0);
-    if (f->untimed) { // libcurl looks at the time itself, if need be in each turn
-        set_timer(f);
-        multi_act(f, CURL_SOCKET_TIMEOUT, 0);
-    }
     end_finished(f);
     end_unwatched(f);
     begin_queued(f, most);
