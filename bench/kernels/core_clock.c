@@ -76,7 +76,7 @@ struct ring_line {
     char rest[RING_LINE_BYTES - sizeof(void *)];
 };
 
-static _Alignas(RING_LINE_BYTES) struct ring_line ring[RING_LINES];
+static _Thread_local _Alignas(RING_LINE_BYTES) struct ring_line ring[RING_LINES];
 
 static void ring_link(void)
 {
