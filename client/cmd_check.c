@@ -132,23 +132,38 @@ static int find_run(struct cli *c, const struct check_flags *f, int64_t *id, str
     return err_prefix(err, "--run");
 }
 
-// The newest succeeded runs of each benchmark, or one run.
-static int get_runs(struct cli *c, int64_t id, struct summary_page *out, struct err *err)
+static int get_summaries(struct cli *c, const char *path, struct summary_page *out, struct err *err)
 {
     CLEANUP_JSON struct json *page = NULL;
+    return http_json(c, "GET", path, NULL, &page, err) < 0 ? -1 : summary_page_read(page, out, err);
+}
+
+static int get_only_run(struct cli *c, int64_t id, struct summary_page *out, struct err *err)
+{
     char path[120];
-    if (id && id < INT64_MAX)
-        snprintf(path, sizeof path, "/v1/runs?form=summary&limit=1&cursor=b%" PRId64, id + 1);
-    else
-        snprintf(path, sizeof path, "/v1/runs?form=summary&state=succeeded&per_benchmark=%d",
-                 NEWEST_OF_EACH);
-    if (http_json(c, "GET", path, NULL, &page, err) < 0 || summary_page_read(page, out, err) < 0)
+    snprintf(path, sizeof path, "/v1/runs?form=summary&limit=1&cursor=b%" PRId64,
+             id < INT64_MAX ? id + 1 : id);
+    if (get_summaries(c, path, out, err) < 0)
         return -1;
-    if (id && (out->n_runs == 0 || out->runs[0].id != id)) {
+    if (out->n_runs && out->runs[0].id == id)
+        return 0;
+    summary_page_fini(out);
+    return err_set(err, ERR_NOT_FOUND, "run", "there is no run %" PRId64, id);
+}
+
+// The newest succeeded runs of each benchmark. Fewer of each, if all have no room in a response:
+// no benchmark is left out.
+static int get_newest(struct cli *c, struct summary_page *out, struct err *err)
+{
+    for (int each = NEWEST_OF_EACH;; each /= 2) {
+        char path[120];
+        snprintf(path, sizeof path, "/v1/runs?form=summary&state=succeeded&per_benchmark=%d", each);
+        if (get_summaries(c, path, out, err) < 0)
+            return -1;
+        if (!out->more || each == 1)
+            return 0;
         summary_page_fini(out);
-        return err_set(err, ERR_NOT_FOUND, "run", "there is no run %" PRId64, id);
     }
-    return 0;
 }
 
 // A newer run of the same benchmark and parameters stands for an older one.
@@ -307,7 +322,7 @@ static int check_reference(struct cli *c, const struct check_flags *f, int64_t i
         return err_set(err, ERR_USAGE, "crit", "--crit must be at least --warn (%g)", f->warn);
     if (read_reference(f->reference, &r, err) < 0)
         return -1;
-    int rc = get_runs(c, id, &page, err);
+    int rc = id ? get_only_run(c, id, &page, err) : get_newest(c, &page, err);
     if (rc == 0) {
         rc = judge_runs(&page, &r, f, &answer, err);
         if (rc == 0 && id && !answer.run)
@@ -385,7 +400,7 @@ static void add_labels_of_node(struct cli *c, struct labels *l, struct buf *comm
         snprintf(hash, sizeof hash, "%s", json_get_text(hardware, "hash", ""));
         labels_add(l, "hardware", hash);
     }
-    if (get_runs(c, 0, &page, &err) == 0) {
+    if (get_newest(c, &page, &err) == 0) {
         if ((run = labels_add_latency(l, &page, &ns)))
             buf_fmt(comment, "latency of local memory: %.1f ns, run %" PRId64 " of %s\n", ns,
                     run->id, run->benchmark);

@@ -117,35 +117,55 @@ static int read_per_benchmark(const struct request *q, int64_t *n, struct err *e
     if (!str_to_i64(text, n) || *n < 1 || *n > PER_BENCHMARK_MAX)
         return err_set(err, ERR_INVALID, "per_benchmark", "must be a whole number from 1 to %d",
                        PER_BENCHMARK_MAX);
-    if (request_query(q, "limit") || request_query(q, "cursor"))
-        return err_set(err, ERR_INVALID, "per_benchmark", "cannot be used with limit or cursor");
+    if (request_query(q, "limit"))
+        return err_set(err, ERR_INVALID, "per_benchmark", "cannot be used with limit");
     return 0;
 }
 
 typedef int page_fn(void *ctx, const int64_t *ids, int n, bool more, struct err *err);
+
+// The newest runs of each benchmark in turn. A cursor is the run before the first one.
+static int each_benchmark(const struct request *q, const struct run_filter *f, page_fn *fn,
+                          void *ctx, struct err *err)
+{
+    int64_t ids[LIST_IDS_MAX];
+    bool more, begun = !f->before_id;
+    int n;
+    for (int b = 0; b < BENCHMARKS; b++) {
+        struct run_filter one = *f;
+        int at = 0;
+        if (f->benchmark && strcmp(f->benchmark, benchmarks[b].name) != 0)
+            continue;
+        one.benchmark = benchmarks[b].name;
+        one.before_id = 0;
+        if (store_run_list_ids(api_of(q)->store, &one, ids, &n, &more, err) < 0)
+            return -1;
+        for (; at < n && !begun; at++)
+            begun = ids[at] == f->before_id;
+        if (fn(ctx, ids + at, n - at, false, err) < 0)
+            return -1;
+    }
+    return begun ? 0
+                 : err_set(err, ERR_CONFLICT, "cursor",
+                           "its run is none of the newest of its benchmark any more: begin again");
+}
 
 // Calls fn with the runs of the filter, or with those of each benchmark in turn.
 static int each_page(const struct request *q, const struct run_filter *f, page_fn *fn, void *ctx,
                      struct err *err)
 {
     int64_t ids[LIST_IDS_MAX], each;
+    struct run_filter of_each = *f;
     bool more;
     int n;
     if (read_per_benchmark(q, &each, err) < 0)
         return -1;
-    for (int b = 0; b < (each ? BENCHMARKS : 1); b++) {
-        struct run_filter one = *f;
-        if (each && f->benchmark && strcmp(f->benchmark, benchmarks[b].name) != 0)
-            continue;
-        if (each) {
-            one.benchmark = benchmarks[b].name;
-            one.limit = (int)each;
-        }
-        if (store_run_list_ids(api_of(q)->store, &one, ids, &n, &more, err) < 0 ||
-            fn(ctx, ids, n, more && !each, err) < 0)
-            return -1;
-    }
-    return 0;
+    of_each.limit = (int)each;
+    if (each)
+        return each_benchmark(q, &of_each, fn, ctx, err);
+    return store_run_list_ids(api_of(q)->store, f, ids, &n, &more, err) < 0
+               ? -1
+               : fn(ctx, ids, n, more, err);
 }
 
 struct list_page {

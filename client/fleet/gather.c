@@ -3,6 +3,8 @@
 // missing. Ten thousand nodes of one class have one document of its facts, and three nodes send it.
 #include "client/fleet/gather.h"
 
+#include <inttypes.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,7 @@
 enum {
     STORED_PAGE = 100,      // runs per request
     SKEW_MAX_MS = 60000,    // beyond it a clock is wrong
+    PAGES_MAX = 100,        // of a node: 4 MiB have 850 runs of 500 metrics
     SENDERS = 3,            // of a document of facts
     FACTS_OF_NODE_MAX = 64, // set-ups of 25 runs, and room
 };
@@ -155,6 +158,8 @@ static const char *other_name(struct gather *g, int node, const struct summary_p
     return NULL;
 }
 
+static void request_runs_after(struct fan *f, int node, int64_t after, struct gather *g);
+
 static void take_runs(struct fan *f, int node, const struct json *body, void *ctx)
 {
     struct gather *g = ctx;
@@ -176,6 +181,10 @@ static void take_runs(struct fan *f, int node, const struct json *body, void *ct
         fan_fail(f, node, ERR_CONFLICT, text);
     } else if (take_page(g, node, &page) < 0) {
         fan_fail(f, node, g->err.code, g->err.text);
+    } else if (page.more && ++g->nodes[node].pages == PAGES_MAX) {
+        fan_fail(f, node, ERR_UNREACHABLE, "its pages do not end");
+    } else if (page.more) {
+        request_runs_after(f, node, page.next, g); // many metrics: not all runs had room
     } else {
         fetch_next_facts(f, node, g);
     }
@@ -190,14 +199,21 @@ static void runs_refused(struct fan *f, int node, const struct err *why, int ret
 
 // The connection ends with it: few nodes are needed for documents of facts, and libcurl's time
 // grows with the square of the connections that it keeps.
-static void request_runs(struct fan *f, int node, void *ctx)
+static void request_runs_after(struct fan *f, int node, int64_t after, struct gather *g)
 {
-    const struct gather *g = ctx;
-    char path[100];
-    snprintf(path, sizeof path, "/v1/runs?form=summary&state=succeeded&per_benchmark=%d", g->runs);
+    char path[120];
+    int n = snprintf(path, sizeof path, "/v1/runs?form=summary&state=succeeded&per_benchmark=%d",
+                     g->runs);
+    if (after)
+        snprintf(path + n, sizeof path - (size_t)n, "&cursor=b%" PRId64, after);
     fan_call(f, node,
              &(struct fan_request){
                  .path = path, .last = true, .reply = take_runs, .refused = runs_refused});
+}
+
+static void request_runs(struct fan *f, int node, void *ctx)
+{
+    request_runs_after(f, node, 0, ctx);
 }
 
 static int gather_from_nodes(struct gather *g, struct err *err)

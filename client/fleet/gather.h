@@ -10,6 +10,7 @@
 
 struct gathered_node { // of each node of `names`
     char version[32];  // of its daemon
+    int pages;         // of its runs that were not the last
     int n_facts, next; // documents that are fetched from it, and how many of them are here
     int *facts;        // owned; numbers in gather.wanted
     int history, self; // numbers in gather.histories and gather.selves, plus 1; 0: not known

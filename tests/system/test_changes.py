@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The feed of finished runs: whole, in order, resumable; a collector misses nothing."""
+import contextlib
+import json
 import shutil
+import sqlite3
 import sys
 import threading
 import urllib.parse
 
 import pytest
 
+from client import run
 from conftest import FAKE_BENCH, PATIENCE, until
 
+BENCHMARKS = ("latency", "matrix", "bandwidth", "loaded")
 pytestmark = pytest.mark.usefixtures("needs_fake_bench")
 
 
@@ -195,6 +200,41 @@ def test_the_newest_of_each_benchmark(daemon):
                           ("form=summary&log=true", "log")):
         answer = daemon.get("/v1/feed?" + query)
         assert answer.status == 422 and answer.json["member"] == member, (query, answer.body)
+
+
+def test_the_newest_of_each_benchmark_have_all_of_them_over_several_pages(make_daemon):
+    """As a machine of hundreds of CPUs has: 4,000 metrics of a run. One response has no room for all."""
+    daemon = make_daemon()
+    first = daemon.run(size="1", cpus="0")["id"]
+    daemon.stop()
+    with contextlib.closing(sqlite3.connect(f"{daemon.home}/state/numaprobe.db")) as db, db:
+        names = [row[1] for row in db.execute("PRAGMA table_info(run)")]
+        _, ms, node, variant = db.execute("SELECT run_id, measured_ms, node, variant FROM metric JOIN series ON id = series").fetchone()
+        series = [db.execute("INSERT INTO series (metric, node, variant, unit) VALUES (?, ?, ?, 'ns')", (f"latency.n{i}.median_ns", node, variant)).lastrowid
+                  for i in range(1000, 5000)]
+        for i in range(1, 101):
+            other = {"id": str(first + i), "seq": f"(SELECT max(seq) + {i} FROM run)", "benchmark": f"'{BENCHMARKS[i % 4]}'"}
+            db.execute(f"INSERT INTO run ({', '.join(names)}) SELECT {', '.join(other.get(n, n) for n in names)} FROM run WHERE id = {first}")
+            # The first series is of the last benchmark alone.
+            db.executemany("INSERT INTO metric VALUES (?, ?, ?, ?, ?, ?)", [(s, ms, first + i, 98765 + s, 98000 + s, 99000 + s) for s in series[i % 4 < 3:]])
+    daemon.start()
+    path, pages, cursor = "/v1/runs?form=summary&per_benchmark=25", [], ""
+    while not pages or pages[-1]["more"]:
+        answer = daemon.get(path + cursor)
+        assert answer.status == 200 and len(answer.body) < 5 << 20, answer.status
+        pages.append(answer.json)
+        cursor = f"&cursor=b{pages[-1]['next']}"
+    runs = [r for p in pages for r in p["runs"]]
+    assert len(pages) > 1 and len(runs) == 100 and runs[-1]["benchmark"] == BENCHMARKS[3]
+    for k, name in enumerate(BENCHMARKS):
+        assert [r["id"] for r in runs if r["benchmark"] == name] == [first + i for i in range(100, 0, -1) if i % 4 == k]
+    gone = daemon.get(f"{path}&cursor=b{first}")
+    assert gone.status == 409 and gone.json["member"] == "cursor", gone.body
+    (daemon.home / "hosts").write_text(f"127.0.0.1 {node}\n")
+    done = run("fleet", "history", node, "latency.n1000.median_ns", "-w", node, "-o", "json",
+               env={"NUMAPROBE_FLEET_URL": f"http://%h:{daemon.port}", "NUMAPROBE_HOSTS_FILE": f"{daemon.home}/hosts"})
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["points"]) == 25, "of the benchmark that is last"
 
 
 def test_the_feed_ends_before_a_run_whose_metrics_are_not_made(make_daemon, tmp_path):
