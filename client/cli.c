@@ -3,7 +3,6 @@
 #include "client/cli.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/process.h"
 #include "base/str.h"
 #include "base/written.h"
 #include "client/commands.h"
@@ -224,15 +224,6 @@ static int report_failure(const struct cli *c, bool plugin, const struct err *er
     return plugin ? report_as_plugin(c, err) : problem_report(NULL, err);
 }
 
-// A closed stdout or stderr would be the number that the next socket gets, and be printed into.
-static void keep_standard_fds(void)
-{
-    while (fcntl(STDERR_FILENO, F_GETFD) < 0 || fcntl(STDOUT_FILENO, F_GETFD) < 0 ||
-           fcntl(STDIN_FILENO, F_GETFD) < 0)
-        if (open("/dev/null", O_RDONLY) < 0) // writing to it fails, as it should
-            return;
-}
-
 // The first word that is a command decides, also where the options before it are wrong, or a file
 // of settings.
 static bool names_plugin(int argc, char **argv)
@@ -280,7 +271,7 @@ int cli_main(int argc, char **argv)
     struct cli c = {0};
     struct err err = {0};
     const bool plugin = names_plugin(argc, argv);
-    keep_standard_fds();
+    process_begin();
     signal(SIGPIPE, SIG_IGN);
     if (config_load(&c, &err) < 0)
         return report_failure(&c, plugin, &err);

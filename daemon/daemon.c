@@ -14,6 +14,7 @@
 #include "api/worker_main.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "base/written.h"
 #include "core/launch/supervisor.h"
 #include "core/launch/supervisor_main.h"
@@ -272,6 +273,7 @@ static int print_version(void)
 
 int daemon_main(int argc, char **argv)
 {
+    process_begin();
     if (argc > 1 && strcmp(argv[1], "--supervise") == 0)
         return supervisor_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--database") == 0)

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "base/str.h"
 #include "base/written.h"
 #include "core/os/child.h"
@@ -340,6 +341,7 @@ static int fleetd_act(const struct fleetd_config *c, enum settings_action action
 
 int fleetd_main(int argc, char **argv)
 {
+    process_begin();
     if (argc > 1 && strcmp(argv[1], "--ingest") == 0)
         return ingest_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--naming") == 0)

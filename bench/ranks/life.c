@@ -9,11 +9,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/process.h"
+
 static volatile int words_fd = -1;
 static const char *words;
 
 void life_begin(void)
 {
+    process_begin();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_IGN); // a reader that went away is an error of write()
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What programs inherit: closed descriptors, a limit of file sizes, a parent that ignores its children."""
+import os
+import resource
+import signal
+import subprocess
+
+import pytest
+
+from client import run
+from conftest import PATIENCE, build_dir, until
+
+DAEMON = build_dir() / "daemon" / "numaprobed"
+COLLECTOR = build_dir() / "fleet" / "numaprobe-fleetd"
+BENCH = build_dir() / "bench" / "numa_bench"
+
+
+def start(program, home, *options, **how):
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "NUMAPROBED_HOST_LOCK": "none"}
+    return subprocess.Popen([program, "--config=/dev/null", "--listen=", f"--state-dir={home}/state", f"--run-dir={home}/run", *options],
+                            env=env, stdin=subprocess.DEVNULL, **how)
+
+
+def close_all():
+    for fd in range(3):
+        os.close(fd)
+
+
+@pytest.mark.parametrize("program, options", [(DAEMON, ["--log-level=debug"]), (COLLECTOR, ["--nodes=n1"])])
+def test_the_log_of_closed_descriptors_goes_nowhere(program, options, tmp_path):
+    """It was written to the file that got the number: the lock of the database."""
+    process = start(program, tmp_path, *options, preexec_fn=close_all)
+    try:
+        sock = until(lambda: next((tmp_path / "run").glob("*.sock"), None) if (tmp_path / "run").exists() else None)
+        answered = until(lambda: run("runs" if program == DAEMON else "version", url=f"unix:{sock}").returncode == 0)
+        assert answered and process.poll() is None
+        assert [os.readlink(f"/proc/{process.pid}/fd/{fd}") for fd in range(3)] == ["/dev/null"] * 3
+        for file in (tmp_path / "state").iterdir():
+            assert b"event=" not in file.read_bytes(), file
+    finally:
+        process.terminate()
+        process.wait(timeout=PATIENCE)
+
+
+def small_files():
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+
+def test_a_limit_of_file_sizes_is_a_reason(tmp_path):
+    """The daemon was killed, and said nothing."""
+    process = start(DAEMON, tmp_path, preexec_fn=small_files, stderr=subprocess.PIPE, text=True)
+    _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1 and "event=failed code=storage" in said
+
+
+def test_a_backup_above_the_limit_leaves_no_file(make_daemon, tmp_path):
+    daemon = make_daemon()
+    done = run("backup", tmp_path / "copy", url=f"unix:{daemon.socket}", preexec_fn=small_files)
+    assert done.returncode == 1 and "File too large" in done.stderr and not list(tmp_path.iterdir())
+
+
+def test_results_above_the_limit_are_a_failure(tmp_path):
+    def no_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    with open(tmp_path / "out", "w", encoding="utf-8") as out:
+        done = subprocess.run([BENCH, "--help"], stdout=out, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, preexec_fn=no_files)
+    assert done.returncode == 1 and "cannot write" in done.stderr
+
+
+def test_a_command_that_failed_has_failed_also_for_a_parent_that_ignores_children(tmp_path):
+    """Its first words were taken for the whole group."""
+    command = tmp_path / "group"
+    command.write_text("#!/bin/sh\necho n1\nexit 3\n")
+    command.chmod(0o755)
+    done = run("fleet", "status", "--nodes=@x", f"--group-command={command} %s",
+               preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert done.returncode == 5 and "failed with status 3" in done.stderr
