@@ -37,7 +37,8 @@ static const struct param params[] = {
     SERVED(listen, .def = "127.0.0.1:7780", .metavar = "LIST",
            .help =
                "Addresses to serve: ADDRESS:PORT, or https://ADDRESS:PORT for TLS. Port 0 picks a "
-               "free port. Empty: none."),
+               "free port. [::] serves IPv4 too, unless the list has an IPv4 address with its "
+               "port. Empty: none."),
     SERVED(socket, .def = "", .metavar = "PATH",
            .help =
                "Unix socket to serve, or \"none\". Default: numaprobed.sock in the run directory."),

@@ -3,6 +3,7 @@
 // a blank before the colon, …). Behind a proxy that is how requests are smuggled in: refuse them.
 #include "http/messages/request_checks.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 #include <strings.h>
 
@@ -115,6 +116,31 @@ static bool word_listed(const char *word, size_t n, const char *list)
     return one;
 }
 
+// "[2001:db8::1]", of n bytes.
+static bool read_six(const char *host, size_t n, struct in6_addr *out)
+{
+    char inner[INET6_ADDRSTRLEN];
+    if (n < 2 || n - 2 >= sizeof inner || *host != '[')
+        return false;
+    memcpy(inner, host + 1, n - 2);
+    inner[n - 2] = '\0';
+    return inet_pton(AF_INET6, inner, out) == 1;
+}
+
+// In any case, and [2001:db8:0:0::1] is [2001:db8::1], which is what browsers send for it.
+static bool host_listed(const char *host, const char *list)
+{
+    struct in6_addr wanted, six;
+    size_t n;
+    if (word_listed(host, strlen(host), list))
+        return true;
+    if (read_six(host, strlen(host), &wanted))
+        for (const char *one; (one = str_list_next(&list, &n));)
+            if (read_six(one, n, &six) && memcmp(&six, &wanted, sizeof six) == 0)
+                return true;
+    return false;
+}
+
 // "localhost:7780" -> "localhost"; "[::1]:7780" -> "[::1]". The port is not compared: it is another
 // one at the near end of an ssh tunnel.
 static int host_name(const char *host, char *name, size_t room)
@@ -136,18 +162,15 @@ static int host_name(const char *host, char *name, size_t room)
 static int check_host(const struct request *q, const char *host, struct err *err)
 {
     // "0.0.0.0" is where a daemon says that it listens, and leads to it. No address can be rebound.
-    static const char *const ours[] = {"localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"};
+    static const char ours[] = "localhost,127.0.0.1,[::1],0.0.0.0,[::]";
     char name[128];
     if (!host)
         return err_set(err, ERR_BAD_REQUEST, "Host", "is missing");
     if (host_name(host, name, sizeof name) < 0)
         return err_set(err, ERR_BAD_REQUEST, "Host", "is not a host name with an optional port");
-    for (unsigned i = 0; i < COUNT_OF(ours); i++)
-        if (strcasecmp(name, ours[i]) == 0)
-            return 0;
-    if (strcasecmp(name, q->bound) == 0 ||
-        (q->names && word_listed(name, strlen(name), q->names)) ||
-        (q->own_names && word_listed(name, strlen(name), q->own_names)))
+    if (host_listed(name, ours) || host_listed(name, q->bound) ||
+        (q->names && host_listed(name, q->names)) ||
+        (q->own_names && host_listed(name, q->own_names)))
         return 0;
     return err_set(err, ERR_MISDIRECTED, "Host",
                    "is not a name of this daemon; use localhost%s or the address it listens on, or "

@@ -169,15 +169,32 @@ static int add_listener(struct server *s, const struct listen_socket *socket, st
     return l->watch ? 0 : -1;
 }
 
-static bool is_twice(const struct listen_address *on, int n, const struct listen_address *one)
+// Port 0: each gets another one.
+static bool have_one_port(const struct listen_address *a, const struct listen_address *b)
 {
-    const struct sockaddr_in *in = (const void *)&one->a;
-    if (!in->sin_port) // each gets another port; of IPv6 it is at the same place
-        return false;
-    for (int i = 0; i < n; i++)
-        if (memcmp(&on[i].a, &one->a, sizeof one->a) == 0)
-            return true;
-    return false;
+    const struct sockaddr_in *in = (const void *)&a->a; // of IPv6 it is at the same place
+    return in->sin_port && in->sin_port == ((const struct sockaddr_in *)&b->a)->sin_port;
+}
+
+static bool is_any_address(const struct listen_address *a)
+{
+    return strcmp(a->host, "0.0.0.0") == 0 || strcmp(a->host, "[::]") == 0;
+}
+
+// [::] takes the port of IPv4 too, unless an address of IPv4 is listed.
+static int settle_ports(struct listen_address *a, struct listen_address *b, struct err *err)
+{
+    if (!have_one_port(a, b))
+        return 0;
+    if (strcmp(a->host, b->host) == 0)
+        return err_set(err, ERR_INVALID, "listen", "%s is listed twice with one port", a->host);
+    if (a->a.ss_family == b->a.ss_family && (is_any_address(a) || is_any_address(b)))
+        return err_set(err, ERR_INVALID, "listen", "%s and %s cannot have one port: %s includes %s",
+                       a->host, b->host, is_any_address(a) ? a->host : b->host,
+                       is_any_address(a) ? b->host : a->host);
+    a->six_alone |= is_any_address(a) && b->a.ss_family == AF_INET;
+    b->six_alone |= is_any_address(b) && a->a.ss_family == AF_INET;
+    return 0;
 }
 
 // The addresses of a comma-separated list. One more can be there: the unix socket.
@@ -196,8 +213,9 @@ static int parse_addresses(struct listen_address out[static LISTENERS_MAX - 1], 
             return err_set(err, ERR_INVALID, "listen", "more than %d addresses", MOST);
         if (listen_parse(&out[count], one, beyond, err) < 0)
             return -1;
-        if (is_twice(out, count, &out[count]))
-            return err_set(err, ERR_INVALID, "listen", "%s is listed twice", one);
+        for (int i = 0; i < count; i++)
+            if (settle_ports(&out[i], &out[count], err) < 0)
+                return -1;
         if (out[count++].tls && !tls)
             return err_set(err, ERR_INVALID, "listen", "%s needs tls_certificate and tls_key", one);
     }

@@ -41,8 +41,9 @@ static int split_address(const char *address, char *host, size_t room, uint16_t 
 
 static bool listen_is_loopback(const struct sockaddr_storage *a)
 {
+    const struct in6_addr *v6 = &((const struct sockaddr_in6 *)a)->sin6_addr;
     if (a->ss_family == AF_INET6)
-        return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
+        return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
     return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
 }
 
@@ -50,6 +51,20 @@ static uint16_t port_of(const struct sockaddr_storage *a)
 {
     return ntohs(a->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)a)->sin6_port
                                           : ((const struct sockaddr_in *)a)->sin_port);
+}
+
+static bool host_text(const struct sockaddr_storage *a, char host[LISTEN_HOST_ROOM])
+{
+    const struct in6_addr *v6 = &((const struct sockaddr_in6 *)a)->sin6_addr;
+    bool is_v6 = a->ss_family == AF_INET6, mapped = is_v6 && IN6_IS_ADDR_V4MAPPED(v6);
+    const void *address = mapped  ? (const void *)&v6->s6_addr[12]
+                          : is_v6 ? (const void *)v6
+                                  : &((const struct sockaddr_in *)a)->sin_addr;
+    char ip[INET6_ADDRSTRLEN];
+    if (!inet_ntop(is_v6 && !mapped ? AF_INET6 : AF_INET, address, ip, sizeof ip))
+        return false;
+    snprintf(host, LISTEN_HOST_ROOM, is_v6 && !mapped ? "[%s]" : "%s", ip);
+    return true;
 }
 
 static int parse_host(char *host, size_t room, uint16_t port, struct sockaddr_storage *a,
@@ -66,8 +81,12 @@ static int parse_host(char *host, size_t room, uint16_t port, struct sockaddr_st
         snprintf(inner, sizeof inner, "%.*s", (int)(n - 2), host + 1);
         v6->sin6_family = AF_INET6;
         v6->sin6_port = htons(port);
+        inner[strcspn(inner, "%")] = '\0';
         if (inet_pton(AF_INET6, inner, &v6->sin6_addr) == 1)
-            return 0;
+            return strchr(host, '%') || IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr)
+                       ? err_set(err, ERR_INVALID, "listen",
+                                 "must not be an address of one network card, got \"%.50s\"", host)
+                       : 0;
     } else {
         v4->sin_family = AF_INET;
         v4->sin_port = htons(port);
@@ -122,6 +141,7 @@ int listen_parse(struct listen_address *out, const char *text, bool beyond, stru
     if (split_address(text, out->host, sizeof out->host, &port, err) < 0 ||
         parse_host(out->host, sizeof out->host, port, &out->a, err) < 0)
         return -1;
+    host_text(&out->a, out->host); // as browsers write it: [::1] for [0:0:0:0:0:0:0:1]
     return check_loopback(&out->a, out->host, beyond || out->tls, err);
 }
 
@@ -137,6 +157,8 @@ int listen_tcp(struct listen_socket *out, const struct listen_address *on, struc
     if (fd < 0)
         return err_sys(err, "cannot make a socket for %s", text);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one); // restart while old ones linger
+    if (on->six_alone && a.ss_family == AF_INET6)               // 0.0.0.0 is alone anyway
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
     if (bind_and_listen(fd, (struct sockaddr *)&a, n, text, err) < 0)
         return -1;
     if (getsockname(fd, (struct sockaddr *)&a, &n) < 0)
@@ -199,20 +221,6 @@ static bool has_option(int fd, int option, int value)
     int got = 0;
     socklen_t n = sizeof got;
     return getsockopt(fd, SOL_SOCKET, option, &got, &n) == 0 && got == value;
-}
-
-static bool host_text(const struct sockaddr_storage *a, char host[LISTEN_HOST_ROOM])
-{
-    const struct in6_addr *v6 = &((const struct sockaddr_in6 *)a)->sin6_addr;
-    bool is_v6 = a->ss_family == AF_INET6, mapped = is_v6 && IN6_IS_ADDR_V4MAPPED(v6);
-    const void *address = mapped  ? (const void *)&v6->s6_addr[12]
-                          : is_v6 ? (const void *)v6
-                                  : &((const struct sockaddr_in *)a)->sin_addr;
-    char ip[INET6_ADDRSTRLEN];
-    if (!inet_ntop(is_v6 && !mapped ? AF_INET6 : AF_INET, address, ip, sizeof ip))
-        return false;
-    snprintf(host, LISTEN_HOST_ROOM, is_v6 && !mapped ? "[%s]" : "%s", ip);
-    return true;
 }
 
 void listen_near(const struct listen_socket *s, int connection, char host[LISTEN_HOST_ROOM])

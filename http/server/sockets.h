@@ -20,10 +20,12 @@ struct listen_address {
     struct sockaddr_storage a;
     char host[LISTEN_HOST_ROOM];
     bool tls;
+    bool six_alone; // of [::]: another address has its port for IPv4
 };
 
 // "127.0.0.1:7780", "[::1]:0", "localhost:7780", each with "https://" before it for TLS. Beyond
-// loopback ERR_INVALID (member "listen") unless `beyond` or TLS.
+// loopback ERR_INVALID (member "listen") unless `beyond` or TLS. 127.0.0.1 mapped into IPv6 is
+// loopback.
 int listen_parse(struct listen_address *out, const char *text, bool beyond, struct err *err);
 int listen_tcp(struct listen_socket *out, const struct listen_address *on, struct err *err);
 // ERR_INVALID (member "socket"): no unix socket can be there.

@@ -269,8 +269,14 @@ def test_a_start_and_a_check_refuse_the_same(numaprobed, tmp_path):
     assert "state_dir: must be an absolute path" in refused(numaprobed, tmp_path, "--state-dir=below")
     said = refused(numaprobed, tmp_path, f"--socket={tmp_path}/no/such/socket")
     assert "socket: " in said and "No such file or directory" in said, said
-    for twice in ("127.0.0.1:29997,127.0.0.1:29997", "[::1]:29997, [::1]:29997", "localhost:29997,127.0.0.1:29997"):
+    for twice in ("127.0.0.1:29997,127.0.0.1:29997", "[::1]:29997, [::1]:29997", "localhost:29997,127.0.0.1:29997",
+                  "[::1]:29997,[0:0:0:0:0:0:0:1]:29997", "127.0.0.1:29997,[::ffff:127.0.0.1]:29997"):
         assert "is listed twice" in refused(numaprobed, tmp_path, f"--listen={twice}")
+    for overlap in ("127.0.0.1:29997,0.0.0.0:29997", "[::]:29997,[::1]:29997"):
+        said = refused(numaprobed, tmp_path, f"--listen={overlap}", "--insecure-plaintext")
+        assert "cannot have one port" in said and "in use" not in said
+    for address in ("[fe80::1%lo]:0", "[fe80::1]:0"):
+        assert "an address of one network card" in refused(numaprobed, tmp_path, f"--listen={address}", "--insecure-plaintext")
     for address in (":", "a:b", "127.0.0.1:65536", "::1:0", "127.0.0.1:0;", "127.0.0.1:0,a:b", f"127.0.0.1:{'0' * 80}80"):
         assert "listen" in refused(numaprobed, tmp_path, f"--listen={address}")
     done = subprocess.run([str(numaprobed), "--config=/dev/null", f"--state-dir={tmp_path}/other", "--check-config",
@@ -594,6 +600,39 @@ def test_every_address_of_a_daemon_that_listens_on_all(make_daemon):
         connection.request("GET", "/healthz", headers={"Host": f"{host}:{ports[listening]}"})
         assert connection.getresponse().status == status, (listening, contacted, host)
         connection.close()
+
+
+def ports_of(daemon):
+    return [int(port) for port in re.findall(r":(\d+)(?:,|$)", re.search(r"listen=(\S*)", "\n".join(daemon.log))[1])]
+
+
+def status_at(address, port, host):
+    connection = http.client.HTTPConnection(address, port, timeout=PATIENCE)
+    with contextlib.closing(connection):
+        connection.request("GET", "/healthz", headers={"Host": host})
+        return connection.getresponse().status
+
+
+@pytest.mark.parametrize("both", ["0.0.0.0:{0},[::]:{0}", "[::]:{0},127.0.0.1:{0}"])
+def test_both_families_at_one_port(make_daemon, both):
+    """[::] had taken the port of IPv4 too: it was in use by another program."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    daemon = make_daemon(fake_bench_env(), args=["--insecure-plaintext", "--listen=127.0.0.1:0," + both.format(port)])
+    assert ports_of(daemon)[1:] == [port, port]
+    assert status_at("127.0.0.1", port, "localhost") == status_at("::1", port, "localhost") == 200
+
+
+def test_an_address_in_other_words_is_the_same(make_daemon):
+    """Programs send 2001:db8::1 for 2001:db8:0:0::1."""
+    daemon = make_daemon(fake_bench_env(), args=["--insecure-plaintext", "--host-names=[2001:DB8:0:0::1]",
+                                                 "--listen=127.0.0.1:0,[::0]:0,[0:0:0:0:0:0:0:1]:0,[::ffff:127.0.0.1]:0"])
+    _, every, six, mapped = ports_of(daemon)
+    assert "[::]:" in "".join(daemon.log)
+    for address, port, host, status in (("::1", every, "[0:0::1]", 200), ("127.0.0.2", every, "127.0.0.2", 200),
+                                        ("::1", six, "[2001:db8::1]", 200), ("::1", six, "[2001:db8::2]", 421),
+                                        ("::1", six, "[::1::]", 421), ("127.0.0.1", mapped, "127.0.0.1", 200)):
+        assert status_at(address, port, f"{host}:{port}") == status, (port, host)
 
 
 @pytest.mark.parametrize("name", ["https://node1", "node1:7443", "a,b/c", "a b", "[::1", "[::1]:80", "*"])
