@@ -238,8 +238,11 @@ bool child_limit_memory(size_t bytes)
     unsigned long long pages;
     struct rlimit l;
     if (file_read_text("/proc/self/statm", text, sizeof text) < 0 ||
-        sscanf(text, "%llu", &pages) != 1)
+        sscanf(text, "%llu", &pages) != 1 || getrlimit(RLIMIT_AS, &l) < 0)
         return false;
-    l.rlim_cur = l.rlim_max = pages * (rlim_t)sysconf(_SC_PAGESIZE) + bytes;
+    const rlim_t wanted = pages * (rlim_t)sysconf(_SC_PAGESIZE) + bytes;
+    if (l.rlim_max > wanted) // a lower one of the account stays: only root may raise it
+        l.rlim_max = wanted;
+    l.rlim_cur = l.rlim_max;
     return setrlimit(RLIMIT_AS, &l) == 0;
 }

@@ -46,5 +46,6 @@ void child_reap(int pidfd);
 // list, of which it reads the text with child_read_text(). -1 and an error.
 int child_text(const char *text, struct err *err);
 bool child_read_text(int fd, char *out, size_t room); // false: there is none, or it is too long
-// The calling process may have `bytes` of address space more than it has now.
+// The calling process may have `bytes` of address space more than it has now, or what a lower limit
+// (ulimit -v) leaves.
 bool child_limit_memory(size_t bytes);

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from client import run
-from conftest import PATIENCE, build_dir, until
+from conftest import PATIENCE, build_dir, is_sanitized, until
 
 DAEMON = build_dir() / "daemon" / "numaprobed"
 COLLECTOR = build_dir() / "fleet" / "numaprobe-fleetd"
@@ -78,3 +78,17 @@ def test_a_command_that_failed_has_failed_also_for_a_parent_that_ignores_childre
     done = run("fleet", "status", "--nodes=@x", f"--group-command={command} %s",
                preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
     assert done.returncode == 5 and "failed with status 3" in done.stderr
+
+
+@pytest.mark.skipif(is_sanitized(), reason="the sanitizer takes all address space")
+def test_less_memory_than_a_collector_would_allow_its_children(tmp_path):
+    """They wanted to raise the limit, were refused, and ended without a word."""
+    process = start(COLLECTOR, tmp_path, "--nodes=n1", "--url=http://%h:9", stderr=subprocess.PIPE, text=True,
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (500 << 20, 500 << 20)))
+    try:
+        sock = tmp_path / "run" / "numaprobe-fleetd.sock"
+        until(lambda: run("fleet", "status", f"--fleet=unix:{sock}").returncode == 0)
+    finally:
+        process.terminate()
+        _, said = process.communicate(timeout=PATIENCE)
+    assert "ended" not in said and "died" not in said, said
