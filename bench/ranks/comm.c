@@ -170,8 +170,9 @@ static const struct comm_ops *comm_choose(const struct comm_start *start, struct
 // Who writes records and who is bound where was decided by what the launcher left in the
 // environment before MPI was there. MPI has to count alike: that of another vendor than the
 // launcher's makes each rank the only one of a job of its own. (And then Open MPI writes its own
-// count into the environment, so that has to be read before.)
-static int agree(struct comm *c, int rank, int size, struct err *err)
+// count into the environment, so that has to be read before.) So does `variable`, by which this is
+// a rank, in a shell that a launcher has started.
+static int agree(struct comm *c, const char *variable, int rank, int size, struct err *err)
 {
     char path[512];
     if (c->ops == &comm_processes || c->ops == &comm_solo)
@@ -183,8 +184,9 @@ static int agree(struct comm *c, int rank, int size, struct err *err)
             snprintf(of, sizeof of, " of %d", size);
         err_set(err, ERR_UNAVAILABLE, "launcher",
                 "the launcher counts this as rank %d%s, MPI as rank %d of %d: use the mpirun of "
-                "the MPI that %s is built with",
-                rank, of, c->rank, c->size, module ? module : MPI_MODULE);
+                "the MPI that %s is built with, or start with env -u %s where that is left of a "
+                "shell",
+                rank, of, c->rank, c->size, module ? module : MPI_MODULE, variable);
         board_fault(c->board, c->rank, err);
     }
     return board_meet(c->board, c->size, err);
@@ -227,7 +229,7 @@ int comm_open(struct comm *c, const struct comm_start *start, struct err *err)
         comm_close(c);
         return refuse_srun(tasks, by, err);
     }
-    if (agree(c, rank, size, err) == 0)
+    if (agree(c, by < 0 ? "" : launchers[by].rank, rank, size, err) == 0)
         return 0;
     comm_close(c);
     return -1;
