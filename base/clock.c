@@ -34,6 +34,17 @@ int64_t clock_boot_ms(void)
     return (int64_t)(read_ns(CLOCK_BOOTTIME) / 1000000u);
 }
 
+int64_t clock_set_by(int64_t *offset_ms)
+{
+    enum { SET_MS = 10 * 1000 }; // a clock that is this far from where it was expected
+    const int64_t offset = clock_wall_ms() - clock_boot_ms(), step = offset - *offset_ms;
+    if (step > -SET_MS && step < SET_MS)
+        return 0;
+    const bool first = !*offset_ms;
+    *offset_ms = offset;
+    return first ? 0 : step;
+}
+
 uint64_t clock_cpu_ns(void)
 {
     return read_ns(CLOCK_THREAD_CPUTIME_ID);

@@ -11,6 +11,9 @@ int64_t clock_mono_ms(void);  // CLOCK_MONOTONIC: what the timers of the loop co
 int64_t clock_mono_us(void);  // the same clock, as systemd counts it
 int64_t clock_boot_ms(void);  // the same, and a suspend of the machine counts
 int64_t clock_wall_ms(void);  // UTC, ms since 1970
+// How far the wall clock was set since the call before with this *offset_ms, ms; 0: it was not, or
+// this is the first call, with *offset_ms 0.
+int64_t clock_set_by(int64_t *offset_ms);
 // The local time of the week (Monday is 0), and how far it is ahead of UTC, in the zone that the
 // system has now: it may have been set since the process began.
 struct clock_local {

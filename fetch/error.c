@@ -26,7 +26,8 @@ static const struct fetch_error_info table[FETCH_ERRORS] = {
                          "the files of TLS (CA bundle, certificate, key) cannot be used"},
     [FETCH_STOPPED] = {"stopped", "the response was not read to its end"},
     [FETCH_INTERRUPTED] = {"interrupted", "interrupted"},
-    [FETCH_NO_MEMORY] = {"no-memory", "no memory for the request"},
+    [FETCH_NO_MEMORY] =
+        {"no-memory", "no memory for the request, or for its socket (fs.epoll.max_user_watches)"},
     [FETCH_FAILED] = {"failed", "the request failed"},
 };
 

@@ -457,7 +457,7 @@ enum fetch_error fetch_one(const struct fetch_request *q, struct fetch_response 
 
 // Many at once.
 
-// Its functions never fail: for one socket libcurl would end all requests, and report one of them.
+// What libcurl calls never fails: for one socket it would end all requests, and report one of them.
 
 static void kick(struct fetch *f)
 {
@@ -702,7 +702,9 @@ static void end_finished(struct fetch *f)
 
 static void end_unwatched(struct fetch *f)
 {
-    for (int i = 0; f->unwatched && i < f->in_flight; i++) {
+    const bool any = f->unwatched;
+    f->unwatched = false; // ending one may make another one so
+    for (int i = 0; any && i < f->in_flight; i++) {
         struct transfer *t = &f->transfers[i];
         if (!t->unwatched)
             continue;
@@ -711,7 +713,6 @@ static void end_unwatched(struct fetch *f)
         transfer_finish(t, CURLE_OK);
         transfer_end(f, t);
     }
-    f->unwatched = false;
 }
 
 // Without memory libcurl stops in the middle: it has not named all sockets that it waits for, nor

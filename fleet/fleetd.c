@@ -106,6 +106,8 @@ static void fleetd_on_stop(void *ctx, uint32_t signo)
 static void fleetd_report_state(struct fleetd *d)
 {
     char rest[64] = "";
+    if (!d->nodes && !poller_named(d->services.poller))
+        return; // the sources are being read
     if (d->pending)
         snprintf(rest, sizeof rest, "; settings changed that need a restart: %d", d->pending);
     service_status(d->manager, "Collecting from %d node%s%s", d->nodes, str_plural(d->nodes), rest);
@@ -184,7 +186,7 @@ static int fleetd_open_settings(struct fleetd *d, struct err *err)
     int n = service_fds(d->manager, &passed);
     if (http_settings_access(&d->config.http, &d->access, err) < 0)
         return -1;
-    return fleetd_check_served(&d->config, passed, n, err);
+    return fleetd_check_start(&d->config, passed, n, err);
 }
 
 static int fleetd_open(struct fleetd *d, struct err *err)

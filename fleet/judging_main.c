@@ -117,7 +117,7 @@ static void add_fact(struct judging_work *w, const struct judged_node *n, enum k
     jsonw_text(&json, "outcome", fleet_outcomes[n->outcome].name);
     jsonw_text(&json, "other", n->other);
     jsonw_time(&json, "received", n->seen_ms);
-    jsonw_i64(&json, "skew_ms", n->skew_ms);
+    jsonw_i64(&json, "skew_ms", n->clock_off_ms);
     jsonw_text(&json, "version", n->version);
     jsonw_end(&json);
     s.text = buf_text(&w->text);

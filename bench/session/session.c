@@ -657,7 +657,7 @@ static int session_report_clocks(struct session *s, struct err *err)
 static int report_left_out(struct session *s, const struct options *o, struct err *err)
 {
     const struct time_limit *t = &s->limit;
-    bool budget = t->budget_ns;
+    const bool budget = time_limit_is_budget(t);
     if (!t->wanted)
         return 0;
     return session_note(s, err, budget ? CONDITION_BUDGET : CONDITION_TIME_LIMIT, -1,

@@ -79,9 +79,14 @@ double time_limit_left_s(const struct time_limit *t, uint64_t now_ns, double sha
     return fmin(left, fmax(first, seconds_until(t->budget_ns, now_ns)));
 }
 
+bool time_limit_is_budget(const struct time_limit *t)
+{
+    return t->budget_ns && (!t->end_ns || t->budget_ns < t->end_ns);
+}
+
 bool time_limit_behind(const struct time_limit *t, double share)
 {
-    uint64_t end_ns = t->budget_ns ? t->budget_ns : t->end_ns;
+    const uint64_t end_ns = time_limit_is_budget(t) ? t->budget_ns : t->end_ns;
     double all = (double)end_ns - (double)t->begun_ns;
     return end_ns && (double)(t->step_ns - t->begun_ns) + t->longest_ns > share * fmax(0, all);
 }

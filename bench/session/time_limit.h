@@ -32,8 +32,9 @@ bool time_limit_step(struct time_limit *t, uint64_t now_ns, double share);
 double time_limit_left_s(const struct time_limit *t, uint64_t now_ns, double share);
 // Seconds until the time limit; INFINITY: there is none.
 double time_limit_room_s(const struct time_limit *t, uint64_t now_ns);
-// For work whose cells have all their repetitions one after the other: is the part of time, of the
-// budget or else of the time limit, up by the end of a further step, where `share` of all work
+bool time_limit_is_budget(const struct time_limit *t); // the budget ends before the time limit
+// For work whose cells have all their repetitions one after the other: is the part of time, of that
+// which ends first, up by the end of a further step, where `share` of all work
 // shall be done by then?
 bool time_limit_behind(const struct time_limit *t, double share);
 // A cell has `kept` of `wanted` repetitions, because of the budget or the time limit.

@@ -377,9 +377,9 @@ static void fan_take(struct fan_open_call *c, const struct fetch_response *r)
     CLEANUP_JSON struct json *body =
         json_parse_within(buf_text(&r->body), r->body.len, PAGE_MEMORY_MAX, &why);
     if (!body) {
-        bool room = why.code != ERR_NO_MEMORY;
-        err_prefix(&why, room ? "the response is not JSON" : "the response");
-        fan_fail(f, c->node, room ? ERR_UNREACHABLE : why.code, why.text);
+        const bool had_memory = why.code != ERR_NO_MEMORY;
+        err_prefix(&why, had_memory ? "the response is not JSON" : "the response");
+        fan_fail(f, c->node, had_memory ? ERR_UNREACHABLE : why.code, why.text);
         return;
     }
     c->reply(f, c->node, body, f->work->ctx);

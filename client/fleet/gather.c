@@ -502,7 +502,8 @@ static const struct {
     void (*find)(struct gather *g, struct nodeset *out);
     const char *member, *text;
 } oddities[] = {
-    {find_clocks, "wrong_clocks", "the clock differs by a minute or more"},
+    {find_clocks, "wrong_clocks",
+     "the clock differs from ours, or from the collector's, by a minute or more"},
     {find_copies, "copied_histories", "have the same history: one database is a copy of another"},
 };
 

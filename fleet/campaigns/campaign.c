@@ -8,10 +8,7 @@
 #include "fleet/campaigns/script.h"
 #include "fleet/store/campaigns.h"
 
-enum {
-    TOUCH_MS = 20,       // what happens meanwhile is stored together
-    STEP_MS = 10 * 1000, // a clock that is this far from where it was expected has been set
-};
+enum { TOUCH_MS = 20 }; // what happens meanwhile is stored together
 
 void campaigns_look_in(struct campaigns *all)
 {
@@ -51,16 +48,14 @@ static void clock_was_set(struct campaign *c, int64_t step_ms)
 
 int64_t campaigns_now(struct campaigns *all)
 {
-    const int64_t now = clock_wall_ms(), offset = now - clock_boot_ms();
-    const int64_t step = offset - all->offset_ms;
-    if (step > -STEP_MS && step < STEP_MS)
-        return now;
-    all->offset_ms = offset;
-    poller_clock_set(all->poller, step);
+    const int64_t step = clock_set_by(&all->offset_ms);
+    if (!step)
+        return clock_wall_ms();
+    poller_compare_clocks(all->poller);
     for (struct campaign *c = all->list; c; c = c->next)
         if (!c->over)
             clock_was_set(c, step);
-    return now;
+    return clock_wall_ms();
 }
 
 void campaign_forget_round(struct campaign *c)

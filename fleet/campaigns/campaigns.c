@@ -881,7 +881,7 @@ struct campaigns *campaigns_new(struct loop *loop, const struct fleetd_config *c
         return NULL;
     }
     *all = (struct campaigns){.loop = loop, .c = c, .poller = poller, .begun_ms = clock_mono_ms()};
-    all->offset_ms = clock_wall_ms() - clock_boot_ms();
+    clock_set_by(&all->offset_ms);
     if (campaigns_open(all, err) == 0)
         return all;
     campaigns_free(all);

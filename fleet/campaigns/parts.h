@@ -93,7 +93,7 @@ struct campaigns {
     struct campaigns_watch *watches;
     int64_t last, dry; // numbers that were given last
     int64_t begun_ms;  // monotonic
-    int64_t offset_ms; // of the wall clock to that since boot, as of the last step
+    int64_t offset_ms; // for clock_set_by()
     bool loaded;       // all of the store's are in the list
 };
 

@@ -8,7 +8,7 @@ enum {
     CLOCKS_AGREE = 3,             // at least so many nodes, and more than half of all, must agree
 };
 
-// What most clocks differ from ours by, ms: their median, if most are within NODE_SKEW_MAX_MS of
-// it, and it is more than that. Else 0: ours is right, or nothing is known. Brings `skews` into
-// another order.
-int64_t clocks_common(double *skews, int n);
+// What most clocks differ from ours by, ms: their median, if that is more than NODE_SKEW_MAX_MS and
+// most of `all` nodes are within so much of it. Else 0: ours is right, or too little is known.
+// `skews`: of the n nodes whose clock is known; they come into another order.
+int64_t clocks_common(double *skews, int n, int all);

@@ -31,7 +31,7 @@ struct judged_node {
     bool in_slurm;
     enum node_state state;
     enum fleet_outcome outcome;
-    int64_t skew_ms, clock_off_ms, seen_ms;
+    int64_t clock_off_ms, seen_ms;
     bool poisoned, too_old, duplicate, twice, asleep; // as in struct polled
 };
 

@@ -191,7 +191,6 @@ static void copy_node(const struct polled *p, struct judged_node *out)
     out->in_slurm = *p->slurm_state != '\0';
     out->state = p->state;
     out->outcome = p->outcome;
-    out->skew_ms = p->skew_ms;
     out->seen_ms = p->seen_ms;
     out->poisoned = p->poison_ms != 0;
     out->too_old = p->too_old;
@@ -280,15 +279,20 @@ static bool judgement_is_old(const struct judging *j)
            clock_mono_ms() - j->started_ms >= most_s * 1000;
 }
 
+static bool judging_may(const struct judging *j)
+{
+    struct poller_totals t;
+    poller_totals(j->poller, &t);
+    return t.store_state == STORE_READY || poller_stands_by(j->poller);
+}
+
 static bool judging_due(const struct judging *j)
 {
     struct poller_totals t;
     poller_totals(j->poller, &t);
-    if (poller_stands_by(j->poller))
-        return judgement_is_old(j);
-    return t.store_state == STORE_READY &&
-           (judgement_is_old(j) || j->pending || t.stored + t.documents != j->stored ||
-            j->walk.states != j->states || j->judged.counts.unsettled);
+    const bool changed = j->pending || t.stored + t.documents != j->stored ||
+                         j->walk.states != j->states || j->judged.counts.unsettled;
+    return judging_may(j) && (judgement_is_old(j) || (changed && !poller_stands_by(j->poller)));
 }
 
 static int judging_begin(struct judging *j, struct err *err)
@@ -349,10 +353,9 @@ static void on_walking(void *ctx, uint32_t events)
         judging_failed(j, err.text);
 }
 
-static void judging_look_later(struct judging *j)
+static void judging_look_by(struct judging *j, int64_t ms)
 {
-    const int64_t s = j->c->every_s < JUDGING_LOOK_S ? j->c->every_s : JUDGING_LOOK_S;
-    loop_timer_set(j->timer, 1000 * s);
+    loop_timer_set(j->timer, ms < JUDGING_LOOK_S * 1000 ? ms : JUDGING_LOOK_S * 1000);
 }
 
 // `every` may be a day: a judgement that is old, and a process that takes too long, do not wait
@@ -362,13 +365,14 @@ static void on_round(void *ctx, uint32_t events)
     struct judging *j = ctx;
     const int64_t now = clock_mono_ms();
     (void)events;
-    judging_look_later(j);
     if (j->pid && now - j->started_ms > (int64_t)JUDGING_LIMIT_S * 1000)
         judging_failed(j, "a judgement took too long");
-    else if (!j->pid && !j->sent && !j->walk.n && (now >= j->round_ms || judgement_is_old(j))) {
+    else if (!j->pid && !j->sent && !j->walk.n &&
+             (now >= j->round_ms || (judging_may(j) && judgement_is_old(j)))) {
         j->round_ms = now + j->c->every_s * 1000;
         walk_begin(j);
     }
+    judging_look_by(j, now < j->round_ms ? j->round_ms - now : j->c->every_s * 1000);
 }
 
 // ---- What the process that stores reports -------------------------------------------------------
@@ -505,7 +509,7 @@ struct judging *judging_new(struct loop *loop, const struct fleetd_config *c, st
         return NULL;
     }
     poller_listen(p, judging_report, j);
-    judging_look_later(j);
+    judging_look_by(j, c->every_s * 1000);
     return j;
 }
 

@@ -75,6 +75,7 @@ struct poller {
     uint32_t collector_sources;                    // bits of those that are
     uint64_t owners;                               // hash of the list that was sent; 0: none was
     int64_t clock_off_ms;                          // ours is ahead by so much; 0: it is right
+    int64_t clock_offset_ms;                       // for clock_set_by()
     int64_t search_ms;                             // when the timer fires, monotonic
     struct poller_totals totals;
     struct wanted wanted[WANTED_ROOM];

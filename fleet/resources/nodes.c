@@ -57,7 +57,7 @@ static void write_said(const struct polled *n, const struct naming *naming, stru
 
 static void write_faults(const struct polled *n, struct jsonw *w)
 {
-    jsonw_i64(w, "skew_ms", n->skew_ms);
+    jsonw_i64(w, "skew_ms", node_clock_off(n));
     jsonw_bool(w, "clock_wrong", node_clock_wrong(n));
     jsonw_bool(w, "duplicate", node_duplicate(n) || n->twice);
     jsonw_time(w, "poison", n->poison_ms);

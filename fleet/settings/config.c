@@ -240,6 +240,8 @@ static const struct param params[] = {
      .def = "info",
      .help = "Level of the log on standard error."},
 };
+_Static_assert(sizeof((struct fleetd_config){0}.nodes) + 100 <= PARAM_LINE_MAX,
+               "the longest setting fits a line");
 const struct param_table fleetd_table = {params, COUNT_OF(params)};
 
 static const struct param actions[] = {
@@ -443,22 +445,21 @@ int fleetd_check_file(const struct fleetd_config *c, struct err *err)
     return dirs_check_folder("store", c->store, made.list, err);
 }
 
-int fleetd_check_served(const struct fleetd_config *c, const int *passed, int n_passed,
-                        struct err *err)
-{
-    const struct made_dirs made = dirs_made(c);
-    return http_settings_check(&c->http, made.list, passed, n_passed, err);
-}
-
-// What a start would refuse besides.
-static int fleetd_check(const struct fleetd_config *c, struct err *err)
+int fleetd_check_start(const struct fleetd_config *c, const int *passed, int n_passed,
+                       struct err *err)
 {
     char token[FLEETD_TOKEN_ROOM];
+    const struct made_dirs made = dirs_made(c);
     struct addresses *known = fleetd_addresses(c, err);
     addresses_free(known);
     if (!known || fleetd_node_token(c, token, err) < 0 || fleetd_node_tls(c, false, err) < 0)
         return -1;
-    return fleetd_check_file(c, err) < 0 ? -1 : fleetd_check_served(c, NULL, 0, err);
+    return http_settings_check(&c->http, made.list, passed, n_passed, err);
+}
+
+static int fleetd_check(const struct fleetd_config *c, struct err *err)
+{
+    return fleetd_check_file(c, err) < 0 ? -1 : fleetd_check_start(c, NULL, 0, err);
 }
 
 static int fleetd_check_store(const struct fleetd_config *c, fleetd_store_check *check,

@@ -44,14 +44,14 @@ typedef int fleetd_store_check(const char *where, struct err *err);
 // Errors name the option, the variable, or the file and its line.
 int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, fleetd_store_check *store,
                        enum settings_action *action, struct err *err);
-// What a start refuses of addresses, TLS, tokens and groups, before it opens anything. `passed`:
-// sockets of systemd.
-int fleetd_check_served(const struct fleetd_config *c, const int *passed, int n_passed,
-                        struct err *err);
+// What a start refuses of addresses, TLS, tokens, groups and hosts_file, before it opens anything.
+// `passed`: sockets of systemd.
+int fleetd_check_start(const struct fleetd_config *c, const int *passed, int n_passed,
+                       struct err *err);
 // For an error of a setting: puts the place where it was set before the text.
 void fleetd_at_fault(int argc, char **argv, struct err *err);
 // Reads everything again and calls `pending` for each setting that differs: all need a restart. -1:
-// a start would refuse what there is now.
+// it cannot be read, or a value is none. Files that it names are not looked at.
 int fleetd_config_compare(const struct fleetd_config *c, int argc, char **argv,
                           fleetd_store_check *store, settings_changed *pending, void *ctx,
                           struct err *err);

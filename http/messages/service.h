@@ -9,8 +9,7 @@
 // What must be given for jobs in a worker process. All functions get the context.
 struct job_service {
     // Starts the process: this program again, with `control` as its file descriptor
-    // WORKER_CONTROL_FD. It calls worker_process_run(). A process that has ended is reaped as all
-    // children of the program.
+    // WORKER_CONTROL_FD. It calls worker_process_run().
     int (*spawn)(void *context, int control, pid_t *pid, struct err *err);
     bool (*is_outdated)(void *context); // the process knows another state: a new one is needed
     // Of the data. `version` is another one after each write. `generation` is another one when what

@@ -71,6 +71,10 @@ static void parts(void)
     time_limit_step(&limit, (uint64_t)(20 * S), 0.1);
     CHECK(!time_limit_behind(&limit, 0.5) && time_limit_behind(&limit, 0.3),
           "without a budget it is the time limit that has parts");
+    time_limit_set(&limit, 0, 100, 1000, 0);
+    time_limit_step(&limit, (uint64_t)(20 * S), 0.1);
+    CHECK(!time_limit_is_budget(&limit) && time_limit_behind(&limit, 0.3),
+          "nor does a budget hide one that ends before");
     time_limit_left_out(&t, 13, 30);
     time_limit_left_out(&t, 20, 30);
     CHECK(t.kept == 13 && t.wanted == 30, "the fewest count");

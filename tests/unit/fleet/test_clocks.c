@@ -6,16 +6,20 @@
 
 enum { HOUR_MS = 3600 * 1000 };
 
-#define COMMON(...)                                                                                \
-    clocks_common((double[]){__VA_ARGS__}, (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)))
+#define COMMON(...) COMMON_OF(sizeof((double[]){__VA_ARGS__}) / sizeof(double), __VA_ARGS__)
+#define COMMON_OF(all, ...)                                                                        \
+    clocks_common((double[]){__VA_ARGS__},                                                         \
+                  (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (int)(all))
 
 static void test_ours_is_right(void)
 {
-    CHECK(clocks_common(NULL, 0) == 0, "nothing is known");
+    CHECK(clocks_common(NULL, 0, 0) == 0, "nothing is known");
     CHECK(COMMON(0, 300, -400, 20, 900) == 0, "all are right");
     CHECK(COMMON(0, 0, 0, HOUR_MS, HOUR_MS) == 0, "less than half agree on another time");
     CHECK(COMMON(HOUR_MS, HOUR_MS, 0, 0) == 0, "half of them do");
     CHECK(COMMON(HOUR_MS, HOUR_MS) == 0, "two are too few");
+    CHECK(COMMON_OF(8, HOUR_MS, HOUR_MS, HOUR_MS, HOUR_MS) == 0, "half of all has not responded");
+    CHECK(COMMON_OF(7, HOUR_MS, HOUR_MS, HOUR_MS, HOUR_MS) == HOUR_MS, "less than half has not");
     CHECK(COMMON(HOUR_MS, 2 * HOUR_MS, 3 * HOUR_MS, 5 * HOUR_MS, 9 * HOUR_MS) == 0,
           "wrong clocks that do not agree");
     CHECK(COMMON(-HOUR_MS, -2 * HOUR_MS, HOUR_MS, 3 * HOUR_MS) == 0, "on both sides");
