@@ -26,6 +26,7 @@ enum {
 
 struct mark_wait {
     int64_t ticket; // 0: none
+    int64_t finding;
     bool done;
     struct err err; // code ERR_NONE: it is stored
     void (*wake)(void *ctx);
@@ -66,6 +67,7 @@ struct judging {
     int64_t judged_ms;
     struct mark_wait marks[MARKS_MAX];
     int64_t last_ticket, last_done;
+    int64_t seen_ticket; // the last mark that the judgement under way, or the last one, surely knew
 };
 
 // ---- The process --------------------------------------------------------------------------------
@@ -304,6 +306,7 @@ static int judging_begin(struct judging *j, struct err *err)
     j->pending = false;
     j->stored = t.stored + t.documents;
     j->states = j->walk.states;
+    j->seen_ticket = j->last_done;
     return judging_start(j, err);
 }
 
@@ -392,6 +395,36 @@ static void mark_done(struct judging *j, enum err_code code, const char *text)
         m->wake(m->ctx);
 }
 
+// A person may have marked the finding since the judgement began. Of more marks than are remembered
+// any may be of it.
+static bool marked_since(const struct judging *j, int64_t finding)
+{
+    int64_t ticket = j->seen_ticket;
+    if (j->last_ticket - ticket > MARKS_MAX)
+        return true;
+    while (ticket++ < j->last_ticket)
+        if (j->marks[ticket % MARKS_MAX].finding == finding)
+            return true;
+    return false;
+}
+
+// A judgement decides anew about a node that is left out here.
+static void drain_judged(struct judging *j)
+{
+    CLEANUP_BUF struct buf lines = BUF_INIT;
+    for (const char *at = buf_text(&j->said[JUDGED_DRAIN_NOW]), *end; (end = strchr(at, '\n'));
+         at = end + 1) {
+        if (marked_since(j, strtoll(at, NULL, 10)))
+            j->pending = true;
+        else
+            buf_add(&lines, at, (size_t)(end + 1 - at));
+    }
+    if (buf_ok(&lines))
+        draining_begin(j->draining, buf_text(&lines));
+    else
+        j->pending = true;
+}
+
 static void judgement_done(struct judging *j, const struct ingest_report *r)
 {
     j->sent = false;
@@ -403,7 +436,7 @@ static void judgement_done(struct judging *j, const struct ingest_report *r)
         say_part(j, (enum judged_part)i);
     j->judged_ms = clock_wall_ms();
     if (j->draining)
-        draining_begin(j->draining, buf_text(&j->said[JUDGED_DRAIN_NOW]));
+        drain_judged(j);
 }
 
 // What was sent is lost, for the reason that is the state of the store now.
@@ -448,7 +481,7 @@ int64_t judging_mark(struct judging *j, const struct ingest_mark *m, struct err 
     if (poller_keep(j->poller, &head, &item, err) < 0)
         return -1;
     int64_t ticket = ++j->last_ticket;
-    j->marks[ticket % MARKS_MAX] = (struct mark_wait){.ticket = ticket};
+    j->marks[ticket % MARKS_MAX] = (struct mark_wait){.ticket = ticket, .finding = m->id};
     return ticket;
 }
 

@@ -8,6 +8,7 @@ import re
 import select
 import signal
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -210,6 +211,36 @@ def test_a_finding_that_a_person_knows_of_drains_nothing(drained):
     measure(c, f["node"])
     until(slurm.calls)
     assert list(slurm.reasons()) == [f["node"]]
+
+
+def test_a_mark_during_a_judgement_keeps_the_node_in_service(drained):
+    c, slurm = drained(60, "--runs=8", "--bad=1", "--bad-percent=20", collector=("--drain=apply",))
+    f = found(c, "outlier")
+    slurm.list(c.fleet.names, {f["node"]: "maintenance"})
+    c.process.send_signal(signal.SIGHUP)
+    until(lambda: c.node(f["node"])["slurm_reason"] == "maintenance")
+    confirm(c, f["node"])
+    until(lambda: c.get("/v1/fleet/drain")["judged"] > c.node(f["node"])["newest"])
+    slurm.list(c.fleet.names)
+    c.process.send_signal(signal.SIGHUP)
+    ingest, said = c.child("--ingest"), []
+    judge = next(filter(None, iter(lambda: c.find_child("--judge"), 0)))  # it lives for a moment
+    os.kill(ingest, signal.SIGSTOP)  # what it finds is not stored yet
+    until(lambda: judge not in c.children())
+    before = c.status()["backlog_bytes"]
+    marking = threading.Thread(target=lambda: said.append(put(c, f["id"], state="acknowledged")), daemon=True)
+    marking.start()
+    until(lambda: c.status()["backlog_bytes"] > before)
+    os.kill(ingest, signal.SIGCONT)
+    marking.join(PATIENCE)
+    assert said[0][0] == 200, said
+    before = c.status()["findings"]["judged"]
+    measure(c, f["node"])
+    until(lambda: c.status()["findings"]["judged"] != before)
+    assert suggested(c) == [f["node"]] and slurm.calls() == [] and not c.find_child("--drain")
+    assert put(c, f["id"], state="open")[0] == 200
+    measure(c, f["node"])
+    until(slurm.calls)
 
 
 def test_what_slurm_refuses_or_a_person_has_drained_meanwhile(drained):
