@@ -594,6 +594,9 @@ int runner_cancel(struct runner *r, int64_t id, struct err *err)
         job_cancel(r->job);
         return 0;
     }
+    if (run.state == RUN_RUNNING)
+        return err_set(err, ERR_CONFLICT, "",
+                       "run %" PRId64 " has ended, and its result is being stored", id);
     if (run.state != RUN_QUEUED)
         return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " has finished (%s)", id,
                        run_state_names[run.state]);

@@ -247,6 +247,9 @@ static void test_disk_full(struct bed *b)
     CHECK(runner_run_get(b->runner, id, &r, &err) == 0 && r.state == RUN_RUNNING && !b->got_final,
           "it stays running until it is stored");
     run_fini(&r);
+    CHECK(runner_cancel(b->runner, id, &err) < 0 && err.code == ERR_CONFLICT &&
+              strstr(err.text, "has ended, and its result is being stored"),
+          "nothing is left to cancel: %s", err.text);
     sq_exec(b->store->db, "PRAGMA query_only=0", &err);
     CHECK(runner_run_get(b->runner, id, &r, &err) == 0 && r.state == RUN_SUCCEEDED && b->got_final,
           "and the next request stores it: %s", run_state_names[r.state]);
