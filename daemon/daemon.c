@@ -148,13 +148,15 @@ static void on_run_event(void *ctx, const struct run_event *e)
         daemon_report_state(d);
 }
 
-// What is wrong with the settings shows here, before there is a database.
+// What is wrong with the settings shows here, before there is a database. A reload that is
+// requested from now on, while a database is upgraded, waits and would otherwise end the daemon.
 static int open_settings(struct daemon *d, struct err *err)
 {
     const int *passed;
     d->loop = loop_new(err);
     d->service = d->loop ? service_new(d->loop, err) : NULL;
-    if (!d->service)
+    d->sighup = d->service ? loop_watch_signal(d->loop, SIGHUP, on_reload, d, err) : NULL;
+    if (!d->sighup)
         return -1;
     int n = service_fds(d->service, &passed);
     if (http_settings_access(&d->config.http, &d->access, err) < 0)
@@ -183,8 +185,7 @@ static int daemon_open_signals(struct daemon *d, struct err *err)
     signal(SIGPIPE, SIG_IGN);
     d->sigterm = loop_watch_signal(d->loop, SIGTERM, on_stop, d, err);
     d->sigint = d->sigterm ? loop_watch_signal(d->loop, SIGINT, on_stop, d, err) : NULL;
-    d->sighup = d->sigint ? loop_watch_signal(d->loop, SIGHUP, on_reload, d, err) : NULL;
-    return d->sighup ? 0 : -1;
+    return d->sigint ? 0 : -1;
 }
 
 static int open_api(struct daemon *d, struct err *err)

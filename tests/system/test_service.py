@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -340,6 +341,23 @@ def test_a_reload_is_not_dated_before_its_request(configured, systemd):
         (at,) = [line for line in systemd.wait_for("RELOADING=1") if line.startswith("MONOTONIC_USEC=")]
         assert asked <= int(at.split("=")[1]) <= time.monotonic_ns() // 1000
         systemd.wait_for("READY=1")
+
+
+def test_a_reload_during_the_start_waits_for_its_end(numaprobed, tmp_path_factory):
+    """The upgrade of a large database takes a while, and the signal would end the daemon in it."""
+    d = Daemon(numaprobed, tmp_path_factory.mktemp("numaprobed"), fake_bench_env())
+
+    def reload():
+        until((d.home / "state").exists)
+        d.process.send_signal(signal.SIGHUP)
+    reloading = threading.Thread(target=reload, daemon=True)
+    reloading.start()
+    try:
+        d.start()
+        d.wait_for_line(READ_AGAIN)
+    finally:
+        reloading.join(PATIENCE)
+        assert d.stop() == 0
 
 
 def test_reload_says_what_needs_a_restart(configured, systemd):
