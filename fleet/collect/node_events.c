@@ -201,7 +201,7 @@ void node_stored(struct polled *n, const struct ingest_report *r)
     soon = soon && (many || node_at_once(n, r->stored + r->notes));
     if (!soon)
         node_turn(n);
-    node_later(n, soon ? 0 : node_wait_ms(n->state, 0, p->c->every_s * 1000, 0));
+    node_later(n, soon || n->again ? 0 : node_wait_ms(n->state, 0, p->c->every_s * 1000, 0));
 }
 
 void node_placed(struct polled *n, const struct ingest_report *r)

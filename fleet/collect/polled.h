@@ -37,6 +37,7 @@ struct polled {
     int64_t due_ms;             // monotonic: when the next request may start
     bool busy;                  // a request, or what it sent, is on the way
     bool sent;                  // to the process that stores
+    bool again;                 // it has a run that the response on the way may not have
     int64_t after;              // where the next page begins
     char history[40];           // "": none yet
     char version[32];           // of its daemon; "": not known

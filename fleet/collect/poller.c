@@ -88,6 +88,7 @@ static void poll_node(struct polled *n)
              n->base[n->at_base], is_collector(n) ? COLLECTOR_RUNS : PAGE_RUNS, n->after,
              *n->history ? "&history_id=" : "", n->history);
     n->busy = true;
+    n->again = false;
     if (poller_fetch(n->poller, url, NULL, on_page, n, &err) < 0)
         node_failed(n, err.text);
 }
@@ -372,7 +373,10 @@ void poller_listen(struct poller *p, poller_report_fn *fn, void *ctx)
 void poller_soon(struct poller *p, const char *node)
 {
     struct polled *n = poller_find_own(p, node);
-    if (!n || n->busy || !node_is_here(n))
+    if (!n || !node_is_here(n))
+        return;
+    n->again = n->busy;
+    if (n->busy)
         return;
     n->due_ms = clock_mono_ms();
     poller_wake(p);

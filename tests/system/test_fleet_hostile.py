@@ -124,6 +124,25 @@ def test_a_run_that_is_always_running_is_not_requested_without_pause(beside, evi
     assert done["campaign"]["spent_node_minutes"] < 1000, "no run takes 1e300 s"
 
 
+def test_a_run_that_ends_while_its_node_is_read_is_not_left_for_the_next_round(beside, evil):
+    """The page that is on the way was made before."""
+    was_read, over = threading.Event(), threading.Event()
+
+    def feed(query):
+        body = page(int(query["after"][0]))
+        was_read.set()
+        over.wait(PATIENCE)
+        return 200, body, {}
+    evil.respond["/v1/feed"] = feed
+    evil.respond["POST /v1/runs"] = lambda q: (202, run_of("succeeded", seconds=1), {})
+    c = beside("--every=3600", "--node-timeout=60")
+    assert was_read.wait(PATIENCE)
+    assert ended(c, begin(c, nodes=NAME))["campaign"]["done"] == 1
+    assert len(evil.requests("GET", "/v1/feed")) == 1
+    over.set()
+    until(lambda: len(evil.requests("GET", "/v1/feed")) == 2)
+
+
 @pytest.mark.parametrize("where", ["sqlite", "postgresql"])
 def test_a_reason_is_cut_between_characters(beside, evil, make_postgresql, where):  # noqa: F811
     c = beside(*([f"--store={make_postgresql().uri}"] if where == "postgresql" else []))
