@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/results/run_metrics.h"
+#include "core/store/runs.h"
 
 enum {
     // A run of 120 cells takes 1 ms and the disk's answer; steps of 10 ms with as much rest
@@ -88,15 +89,29 @@ static int note_failure(struct filler *f, int64_t id, struct err *err)
     return again ? -1 : store_run_no_metrics(f->store, METRICS_VERSION, id, err);
 }
 
-void filler_made(struct filler *f, int64_t id, const struct run_metrics *m, const struct err *why)
+// It was deleted while they were made: nothing has failed.
+static bool is_deleted(const struct filler *f, int64_t id)
+{
+    struct err err;
+    return store_run_state(f->store, id, &err) < 0 && err.code == ERR_NOT_FOUND;
+}
+
+static int store_made(struct filler *f, int64_t id, const struct run_metrics *m,
+                      const struct err *why)
 {
     struct err err = {0};
-    f->taken = 0;
     if (!m)
         log_error("run.metrics", why);
     int rc = m ? store_run_metrics(f->store, id, m, &err) : note_failure(f, id, &err);
     if (rc < 0 && err.code)
         log_error("run.metrics", &err);
+    return rc;
+}
+
+void filler_made(struct filler *f, int64_t id, const struct run_metrics *m, const struct err *why)
+{
+    f->taken = 0;
+    int rc = is_deleted(f, id) ? 0 : store_made(f, id, m, why);
     if (f->due)
         loop_timer_set(f->timer, rc < 0 ? RETRY_MS : 0);
 }

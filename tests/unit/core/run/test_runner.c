@@ -282,6 +282,45 @@ static void test_disk_full_before(struct bed *b)
     run_fini(&r);
 }
 
+struct elsewhere {
+    struct bed *bed;
+    int64_t id; // whose metrics were requested last
+};
+
+static bool take_elsewhere(void *ctx, int64_t id)
+{
+    struct elsewhere *e = ctx;
+    e->id = id;
+    loop_stop(e->bed->loop);
+    return true;
+}
+
+// A run is deleted while its metrics are made elsewhere: those of others do not wait for that.
+static void test_deleted_meanwhile(struct bed *b)
+{
+    struct err err = {0}, why;
+    struct run r[2] = {0};
+    struct elsewhere e = {.bed = b};
+    for (int i = 0; i < 2; i++)
+        run_once(b, "good", &r[i]);
+    struct loop_timer *limit = loop_timer_new(b->loop, give_up, b, &err);
+    sq_exec(b->store->db, "UPDATE run SET metrics_version = 0 WHERE state = 'succeeded'", &err);
+    runner_metrics_by(b->runner, take_elsewhere, &e);
+    runner_fill_metrics(b->runner);
+    loop_run(b->loop, &err);
+    int64_t deleted = e.id;
+    CHECK(deleted && store_run_delete(b->store, deleted, &err) == 0, "deleted: %s", err.text);
+    err_set(&why, ERR_NOT_FOUND, "", "there is no run");
+    runner_metrics_made(b->runner, deleted, NULL, &why);
+    loop_timer_set(limit, 15000); // half of what one that failed waits
+    loop_run(b->loop, &err);
+    CHECK(e.id != deleted, "metrics of the next run are requested at once");
+    runner_metrics_by(b->runner, NULL, NULL);
+    loop_timer_free(limit);
+    for (int i = 0; i < 2; i++)
+        run_fini(&r[i]);
+}
+
 int main(int argc, char **argv)
 {
     static void (*const tests[])(struct bed * b) = {test_good,
@@ -291,6 +330,7 @@ int main(int argc, char **argv)
                                                     test_orphan,
                                                     test_disk_full,
                                                     test_disk_full_before,
+                                                    test_deleted_meanwhile,
                                                     test_requests,
                                                     test_restart,
                                                     NULL};
