@@ -118,11 +118,13 @@ static int cancel_all(struct canceling *k, int *left, struct err *err)
                : cancel_in_state(k, RUN_RUNNING, left, err);
 }
 
+// One that was deleted meanwhile had ended.
 static int count_unless_final(const struct cli *c, int64_t id, int *left, struct err *err)
 {
     CLEANUP_JSON struct json *run = NULL;
+    *left = 0;
     if (result_get_run(c, id, 0, &run, err) < 0)
-        return -1;
+        return err->code == ERR_NOT_FOUND ? 0 : -1;
     int state = run_state_find(json_get_text(run, "state", ""));
     *left = state < 0 || !run_state_final((enum run_state)state);
     return 0;

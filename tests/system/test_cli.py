@@ -509,6 +509,15 @@ def test_pages_of_runs_that_do_not_end(liar, runs):
     assert done.returncode == 3 and "pages of runs do not end" in done.stderr and not done.stdout, done
 
 
+def test_a_canceled_run_that_is_deleted_at_its_end_is_not_waited_for(liar):
+    """For the prolog of a batch job: the node is free."""
+    gone = json.dumps({"type": "/problems/not-found", "status": 404, "detail": "there is no run 7"})
+    liar.paths = {"/v1/runs/7/cancel": (202, json.dumps({"id": 7, "state": "running"})), "/v1/runs/7": (404, gone)}
+    done = run("cancel", "7", "--wait=60", url=liar.url)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "run 7 is being stopped\n", ""), done
+    assert [path for path, _ in liar.all_received] == ["/v1/runs/7/cancel", "/v1/runs/7"]
+
+
 @pytest.mark.parametrize("lie", LIES)
 @pytest.mark.parametrize("args", [["show", "1"], ["runs"], ["topo"], ["node"], ["matrix", "1"], ["plot", "1", "--text"], ["doctor"], ["log", "1"]])
 def test_no_lie_crashes_or_reaches_the_terminal(liar, lie, args):
