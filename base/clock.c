@@ -29,15 +29,11 @@ int64_t clock_mono_us(void)
     return (int64_t)(read_ns(CLOCK_MONOTONIC) / 1000u);
 }
 
-int64_t clock_boot_ms(void)
-{
-    return (int64_t)(read_ns(CLOCK_BOOTTIME) / 1000000u);
-}
-
 int64_t clock_set_by(int64_t *offset_ms)
 {
     enum { SET_MS = 10 * 1000 }; // a clock that is this far from where it was expected
-    const int64_t offset = clock_wall_ms() - clock_boot_ms(), step = offset - *offset_ms;
+    const int64_t boot_ms = (int64_t)(read_ns(CLOCK_BOOTTIME) / 1000000u); // a suspend counts
+    const int64_t offset = clock_wall_ms() - boot_ms, step = offset - *offset_ms;
     if (step > -SET_MS && step < SET_MS)
         return 0;
     const bool first = !*offset_ms;

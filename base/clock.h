@@ -9,7 +9,6 @@ uint64_t clock_mono_ns(void); // CLOCK_MONOTONIC_RAW
 uint64_t clock_cpu_ns(void);  // what this thread has computed
 int64_t clock_mono_ms(void);  // CLOCK_MONOTONIC: what the timers of the loop count in
 int64_t clock_mono_us(void);  // the same clock, as systemd counts it
-int64_t clock_boot_ms(void);  // the same, and a suspend of the machine counts
 int64_t clock_wall_ms(void);  // UTC, ms since 1970
 // How far the wall clock was set since the call before with this *offset_ms, ms; 0: it was not, or
 // this is the first call, with *offset_ms 0.

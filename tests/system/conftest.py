@@ -37,10 +37,16 @@ def build_dir():
     return pathlib.Path(os.environ.get("NUMAPROBE_BUILD", ROOT / "build" / "dev"))
 
 
+def sanitizer():
+    """What the build has of sanitizers: "thread", or nothing."""
+    options = json.loads((build_dir() / "meson-info" / "intro-buildoptions.json").read_text(encoding="utf-8"))
+    [value] = [o["value"] for o in options if o["name"] == "b_sanitize"]
+    return "" if value == "none" else ",".join([value] if isinstance(value, str) else value)
+
+
 def is_sanitized():
     """A sanitizer's runtime must be loaded first (before faketime), and keeps memory that was freed."""
-    options = json.loads((build_dir() / "meson-info" / "intro-buildoptions.json").read_text(encoding="utf-8"))
-    return any(o["name"] == "b_sanitize" and o["value"] not in ("none", []) for o in options)
+    return bool(sanitizer())
 
 
 def until(what, timeout=PATIENCE):

@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from conftest import FAKE_BENCH, Daemon, build_dir, descendants, fake_bench_env, is_sanitized, until
+from conftest import FAKE_BENCH, Daemon, build_dir, descendants, fake_bench_env, is_sanitized, sanitizer, until
 
 WITHOUT_CALLS = FAKE_BENCH.with_name("without_calls.py")
 FAKE_MPIRUN = FAKE_BENCH.with_name("fake_mpirun.py")
@@ -241,6 +241,7 @@ def as_nobody(tmp_path_factory):
 
 @needs_mpirun
 @pytest.mark.skipif(refused_namespaces(), reason="no user namespace can be had here")
+@pytest.mark.skipif(sanitizer() == "thread", reason="a process with ThreadSanitizer's thread gets no user namespace")
 def test_an_ordinary_account_isolates_too(as_nobody):
     daemon = as_nobody()
     uid = os.stat(f"/proc/{daemon.process.pid}").st_uid

@@ -61,8 +61,21 @@ static void test_round_trip(void)
     CHECK(clock_parse(text, &ms) && ms == 1795233906123, "what is written is read back: %s", text);
 }
 
+static void test_set(void)
+{
+    enum { HOUR_MS = 3600 * 1000 };
+    int64_t offset_ms = 0;
+    CHECK_INT(clock_set_by(&offset_ms), 0, "the first time nothing is known");
+    CHECK_INT(clock_set_by(&offset_ms), 0, "it was not set since");
+    offset_ms -= 2 * HOUR_MS;
+    int64_t step_ms = clock_set_by(&offset_ms);
+    CHECK(step_ms / 60000 >= 119 && step_ms / 60000 <= 120, "it was set by two hours");
+    CHECK_INT(clock_set_by(&offset_ms), 0, "and that is said once");
+}
+
 int main(void)
 {
+    test_set();
     test_parse();
     test_within_text();
     test_round_trip();
