@@ -11,10 +11,15 @@
 #include "fleet/collect/clocks.h"
 #include "fleet/collect/poller.h"
 
-// Neither a node that pushes nor one behind another collector says what its clock is.
+// Neither a node that pushes nor one behind another collector does.
+static bool says_its_clock(const struct polled *n)
+{
+    return !n->pushes && !*n->behind;
+}
+
 static bool has_known_clock(const struct polled *n)
 {
-    return n->state == NODE_UP && !n->pushes && !*n->behind;
+    return n->state == NODE_UP && says_its_clock(n);
 }
 
 // Ours was set: the clocks of nodes differ from it otherwise, before they say so.
@@ -22,7 +27,8 @@ static void follow_own_clock(struct poller *p)
 {
     const int64_t step_ms = clock_set_by(&p->clock_offset_ms);
     for (int i = 0; step_ms && i < p->n; i++)
-        p->nodes[i]->skew_ms -= step_ms;
+        if (says_its_clock(p->nodes[i]))
+            p->nodes[i]->skew_ms -= step_ms;
 }
 
 // -1: no memory.
