@@ -23,7 +23,7 @@
 enum {
     STORED_PAGE = 100,      // runs per request
     SKEW_MAX_MS = 60000,    // beyond it a clock is wrong
-    PAGES_MAX = 100,        // of a node: 4 MiB have 850 runs of 500 metrics
+    PAGES_MAX = 100,        // of a node: 4 MiB have 850 runs of 350 metrics
     SENDERS = 3,            // of a document of facts
     FACTS_OF_NODE_MAX = 64, // set-ups of 25 runs, and room
 };
