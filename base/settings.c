@@ -340,23 +340,10 @@ void settings_compare(const struct param_target *in_use, const struct param_targ
         }
 }
 
-struct settings_following {
-    settings_changed *pending;
-    void *ctx;
-};
-
-static void follow_one(void *ctx, const struct param *p, const char *in_use, const char *wanted)
-{
-    const struct settings_following *f = ctx;
-    if (!p->live)
-        f->pending(f->ctx, p, in_use, wanted);
-}
-
-int settings_follow(const struct param_target *in_use, const struct param_target *wanted, int n,
-                    settings_changed *pending, void *ctx, struct err *err)
+int settings_take_live(const struct param_target *in_use, const struct param_target *wanted, int n,
+                       struct err *err)
 {
     struct setting_text text;
-    settings_compare(in_use, wanted, n, follow_one, &(struct settings_following){pending, ctx});
     for (int t = 0; t < n; t++)
         for (int i = 0; i < in_use[t].table->n; i++) {
             const struct param *p = &in_use[t].table->params[i];

@@ -55,10 +55,9 @@ typedef void settings_changed(void *ctx, const struct param *p, const char *in_u
                               const char *wanted);
 void settings_compare(const struct param_target *in_use, const struct param_target *wanted, int n,
                       settings_changed *changed, void *ctx);
-// Sets those of `in_use` that are live, and calls `pending` for others that differ: they need a
-// restart.
-int settings_follow(const struct param_target *in_use, const struct param_target *wanted, int n,
-                    settings_changed *pending, void *ctx, struct err *err);
+// Sets those that are live. Others need a restart.
+int settings_take_live(const struct param_target *in_use, const struct param_target *wanted, int n,
+                       struct err *err);
 static inline bool settings_are_used(enum settings_action action)
 {
     return action == SETTINGS_RUN || action >= SETTINGS_PRINT;

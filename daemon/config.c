@@ -170,7 +170,7 @@ int config_read(struct config *c, int argc, char **argv, enum settings_action *a
     return 0;
 }
 
-int config_reload(struct config *c, int argc, char **argv, settings_changed *pending, void *ctx,
+int config_reload(struct config *c, int argc, char **argv, settings_changed *changed, void *ctx,
                   struct err *err)
 {
     struct config now;
@@ -180,7 +180,8 @@ int config_reload(struct config *c, int argc, char **argv, settings_changed *pen
     struct param_target old[TABLES], new[TABLES];
     config_targets(c, old);
     config_targets(&now, new);
-    if (settings_follow(old, new, TABLES, pending, ctx, err) < 0)
+    settings_compare(old, new, TABLES, changed, ctx);
+    if (settings_take_live(old, new, TABLES, err) < 0)
         return -1;
     c->policy = now.policy; // every setting of it is live
     return 0;

@@ -29,9 +29,9 @@ void config_print_help(FILE *out);
 int config_read(struct config *c, int argc, char **argv, enum settings_action *action,
                 struct err *err);
 
-// Reads everything again as config_read did, into a configuration that is in use: settings that are
-// live are changed, others only reported (`pending`). On failure nothing has changed.
-int config_reload(struct config *c, int argc, char **argv, settings_changed *pending, void *ctx,
+// Reads everything again as config_read did, into a configuration that is in use, and calls
+// `changed` for what differs. Settings that are live are set. On failure nothing has changed.
+int config_reload(struct config *c, int argc, char **argv, settings_changed *changed, void *ctx,
                   struct err *err);
 // The settings that differ.
 void config_compare(struct config *before, struct config *after, settings_changed *changed,

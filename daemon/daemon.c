@@ -83,6 +83,8 @@ static bool is_file_of_tls(const char *name)
 static void on_pending(void *ctx, const struct param *p, const char *in_use, const char *wanted)
 {
     struct daemon *d = ctx;
+    if (p->live)
+        return; // it is logged once it is in use
     d->pending++;
     d->tls_moved |= is_file_of_tls(p->name);
     log_event(LOG_LVL_WARN, "reload",

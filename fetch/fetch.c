@@ -700,19 +700,21 @@ static void end_finished(struct fetch *f)
     }
 }
 
+static void end_early(struct fetch *f, struct transfer *t, enum fetch_error why)
+{
+    curl_multi_remove_handle(f->multi, t->curl);
+    t->ended = why;
+    transfer_finish(t, CURLE_OK);
+    transfer_end(f, t);
+}
+
 static void end_unwatched(struct fetch *f)
 {
     const bool any = f->unwatched;
     f->unwatched = false; // ending one may make another one so
-    for (int i = 0; any && i < f->in_flight; i++) {
-        struct transfer *t = &f->transfers[i];
-        if (!t->unwatched)
-            continue;
-        curl_multi_remove_handle(f->multi, t->curl);
-        t->ended = FETCH_NO_MEMORY;
-        transfer_finish(t, CURLE_OK);
-        transfer_end(f, t);
-    }
+    for (int i = 0; any && i < f->in_flight; i++)
+        if (f->transfers[i].unwatched)
+            end_early(f, &f->transfers[i], FETCH_NO_MEMORY);
 }
 
 // Without memory libcurl stops in the middle: it has not named all sockets that it waits for, nor
@@ -779,15 +781,9 @@ void fetch_stop(struct fetch *f)
 {
     struct call *c;
     f->stopping = true;
-    for (int i = 0; i < f->in_flight; i++) {
-        struct transfer *t = &f->transfers[i];
-        if (!t->call)
-            continue;
-        curl_multi_remove_handle(f->multi, t->curl);
-        t->ended = FETCH_INTERRUPTED;
-        transfer_finish(t, CURLE_OK);
-        transfer_end(f, t);
-    }
+    for (int i = 0; i < f->in_flight; i++)
+        if (f->transfers[i].call)
+            end_early(f, &f->transfers[i], FETCH_INTERRUPTED);
     while ((c = queue_take(f)))
         call_end(f, c, &(struct fetch_response){.error = FETCH_INTERRUPTED});
     f->stopping = false;

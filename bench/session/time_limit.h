@@ -34,8 +34,8 @@ double time_limit_left_s(const struct time_limit *t, uint64_t now_ns, double sha
 double time_limit_room_s(const struct time_limit *t, uint64_t now_ns);
 bool time_limit_is_budget(const struct time_limit *t); // the budget ends before the time limit
 // For work whose cells have all their repetitions one after the other: is the part of time, of that
-// which ends first, up by the end of a further step, where `share` of all work
-// shall be done by then?
+// which ends first, up by the end of a further step, where `share` of all work shall be done by
+// then?
 bool time_limit_behind(const struct time_limit *t, double share);
 // A cell has `kept` of `wanted` repetitions, because of the budget or the time limit.
 void time_limit_left_out(struct time_limit *t, int64_t kept, int64_t wanted);

@@ -248,16 +248,22 @@ int listeners_check(const struct http_config *c, bool beyond, bool tls, struct e
     return c->passed && !c->n_passed && !n && !*c->socket ? no_listener(err) : 0;
 }
 
+// A socket that was passed replaces all addresses, or the unix socket.
+static void replace_listed(struct http_config *c, const struct listen_socket *passed)
+{
+    if (*passed->host)
+        c->listen = "";
+    else
+        c->socket = "";
+}
+
 int listeners_replace(struct http_config *c, bool beyond, struct err *err)
 {
     for (int i = 0; i < c->n_passed; i++) {
         struct listen_socket socket;
         if (listen_passed(&socket, c->passed[i], beyond, err) < 0)
             return -1;
-        if (*socket.host)
-            c->listen = "";
-        else
-            c->socket = "";
+        replace_listed(c, &socket);
     }
     return 0;
 }
@@ -280,18 +286,14 @@ static int add_unix(struct server *s, const char *path, struct err *err)
 
 // What systemd listens on already. One kind of sockets is settled by them; of the other kind the
 // configuration says.
-static int add_passed(struct server *s, const struct http_config *c, bool *tcp, bool *local,
-                      struct err *err)
+static int add_passed(struct server *s, struct http_config *c, struct err *err)
 {
     for (int i = 0; i < c->n_passed; i++) {
         struct listen_socket socket;
         if (listen_passed(&socket, c->passed[i], s->access.insecure_plaintext, err) < 0 ||
             add_listener(s, &socket, err) < 0)
             return -1;
-        if (*socket.host)
-            *tcp = true;
-        else
-            *local = true;
+        replace_listed(c, &socket);
     }
     return 0;
 }
@@ -323,10 +325,9 @@ static int have_descriptors(struct server *s, struct err *err)
 
 int listeners_start(struct server *s, const struct http_config *c, struct err *err)
 {
-    bool tcp = false, local = false;
-    if (add_passed(s, c, &tcp, &local, err) < 0)
-        return -1;
-    if (add_tcp(s, tcp ? "" : c->listen, err) < 0 || add_unix(s, local ? "" : c->socket, err) < 0)
+    struct http_config left = *c; // to be opened here
+    if (add_passed(s, &left, err) < 0 || add_tcp(s, left.listen, err) < 0 ||
+        add_unix(s, left.socket, err) < 0)
         return -1;
     if (!s->n)
         return no_listener(err);
