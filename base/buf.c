@@ -82,7 +82,8 @@ void buf_str(struct buf *b, const char *s)
     buf_add(b, s, strlen(s));
 }
 
-// Characters of which `takes` says how many bytes they have; what it does not take becomes '?'.
+// Characters of which `takes` says how many bytes they have; what it does not take becomes '?', a
+// tab a blank.
 static void buf_add_taken(struct buf *b, const char *s, size_t (*takes)(const char *s, size_t left))
 {
     while (*s) {
@@ -90,7 +91,7 @@ static void buf_add_taken(struct buf *b, const char *s, size_t (*takes)(const ch
         if (n)
             buf_add(b, s, n);
         else
-            buf_char(b, '?');
+            buf_char(b, *s == '\t' ? ' ' : '?');
         s += n ? n : utf8_step(s, UTF8_CHAR_MAX);
     }
 }

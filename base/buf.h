@@ -26,7 +26,7 @@ void buf_reset(struct buf *b);                         // empty, keeps the memor
 void buf_add(struct buf *b, const void *bytes, size_t n);
 void buf_str(struct buf *b, const char *s);
 void buf_utf8(struct buf *b, const char *s); // bytes that are not UTF-8 become '?'
-// Likewise, and each control character (utf8_control()).
+// Likewise, and each control character (utf8_control()); a tab becomes a blank.
 void buf_plain(struct buf *b, const char *s);
 void buf_char(struct buf *b, char c);
 void buf_drop(struct buf *b, size_t n);  // removes the first n bytes

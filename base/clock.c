@@ -111,7 +111,7 @@ static bool read_hours(const char **at, struct tm *tm, int *ms)
         tm->tm_sec > 60)
         return false;
     *ms = 0;
-    if (**at != '.')
+    if (**at != '.' || (*at)[1] < '0' || (*at)[1] > '9') // the dot may end a sentence of a log
         return true;
     int scale = 100;
     for (++*at; **at >= '0' && **at <= '9'; ++*at, scale /= 10)

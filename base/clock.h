@@ -5,6 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// 2020-01-01: numaprobe is younger. A wall clock that shows less was never set.
+#define CLOCK_SET_MS ((int64_t)1577836800000)
+
 uint64_t clock_mono_ns(void); // CLOCK_MONOTONIC_RAW
 uint64_t clock_cpu_ns(void);  // what this thread has computed
 int64_t clock_mono_ms(void);  // CLOCK_MONOTONIC: what the timers of the loop count in

@@ -17,6 +17,7 @@ static bool csv_is_number(const char *text)
 
 static bool csv_is_formula(const char *text)
 {
+    text += strspn(text, " ");
     return *text && (strchr("=@", *text) || (strchr("+-", *text) && !csv_is_number(text)));
 }
 

@@ -4,7 +4,6 @@
 #include "base/hours.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -48,16 +47,22 @@ static bool read_days(const char **text, struct hours_span *s)
     return s->last_day >= 0 && **text == ' ';
 }
 
+// Two digits; -1: something else, such as a sign or a blank.
+static int two_digits(const char *text)
+{
+    bool two = text[0] >= '0' && text[0] <= '9' && text[1] >= '0' && text[1] <= '9';
+    return two ? (text[0] - '0') * 10 + text[1] - '0' : -1;
+}
+
 // "06:30" at *text; -1: none.
 static int read_minute(const char **text)
 {
-    unsigned hour, minute;
-    int used = 0;
-    if (sscanf(*text, "%2u:%2u%n", &hour, &minute, &used) != 2 || used != 5 || minute > 59 ||
-        hour * 60 + minute > DAY_MIN)
+    int hour = two_digits(*text);
+    int minute = hour >= 0 && (*text)[2] == ':' ? two_digits(*text + 3) : -1;
+    if (minute < 0 || minute > 59 || hour * 60 + minute > DAY_MIN)
         return -1;
-    *text += used;
-    return (int)(hour * 60 + minute);
+    *text += strlen("06:30");
+    return hour * 60 + minute;
 }
 
 static bool read_span(const char **text, struct hours_span *s)

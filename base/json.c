@@ -5,6 +5,7 @@
 
 #include <cjson/cJSON.h>
 #include <ctype.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -372,8 +373,9 @@ static void json_write_number(double d, struct jsonw *w, const char *key)
 {
     char text[32];
     snprintf(text, sizeof text, d == floor(d) && fabs(d) < 1e15 ? "%.0f" : "%.17g", d);
-    for (int digits = 1; digits < 17 && strchr(text, '.');
-         digits++) { // the shortest that reads back
+    // The shortest that reads back, of numbers from DBL_MIN on: one of fewer digits than DBL_DIG
+    // reads back with them, too, and has no zeros at its end.
+    for (int digits = DBL_DIG; digits < 17 && strchr(text, '.'); digits++) {
         char shorter[32];
         double back;
         snprintf(shorter, sizeof shorter, "%.*g", digits, d);

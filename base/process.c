@@ -14,6 +14,18 @@ static void keep_standard_fds(void)
             return;
 }
 
+static void end_at_once(int signo)
+{
+    (void)signo;
+    _exit(0);
+}
+
+void process_may_be_stopped(void)
+{
+    signal(SIGTERM, end_at_once);
+    signal(SIGINT, end_at_once);
+}
+
 void process_begin(void)
 {
     keep_standard_fds();

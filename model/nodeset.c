@@ -46,13 +46,11 @@ struct operand {
     int n_ranges, room;
 };
 
-// A set that grows and shrinks. A removed name keeps its place, in case it comes back.
+// A set that grows and shrinks, with slots. A removed name keeps its place, in case it comes back.
 struct pile {
     struct nodeset set;
     bool *gone;
     int alive;
-    uint32_t *slots; // index + 1 of a name; 0: free
-    uint32_t n_slots;
 };
 
 struct trail { // of groups that are being parsed, the innermost first
@@ -66,8 +64,10 @@ struct parser {
     const struct trail *trail;
     int depth;
     struct effort {
-        int names, lookups;
-    } * effort; // of the whole parse
+        int names, names_max, lookups;
+    } * effort;         // of the whole parse
+    const char *wanted; // no name is made, but this one is looked for; NULL: all are made
+    bool found;
     struct err *err;
 };
 
@@ -76,6 +76,7 @@ static int parse_into(struct parser *p, struct pile *out);
 void nodeset_free(struct nodeset *s)
 {
     free(s->names);
+    free(s->slots);
     *s = (struct nodeset){0};
 }
 
@@ -94,7 +95,7 @@ int nodeset_name_check(const char *name, struct err *err)
                : 0;
 }
 
-static int nodeset_append(struct nodeset *s, const char *name)
+static int nodeset_append(struct nodeset *s, const char *name, size_t len)
 {
     if (s->n == s->room) {
         int room = s->room ? 2 * s->room : 16;
@@ -104,7 +105,46 @@ static int nodeset_append(struct nodeset *s, const char *name)
         s->names = names;
         s->room = room;
     }
-    snprintf(s->names[s->n++], sizeof *s->names, "%s", name);
+    memcpy(s->names[s->n++], name, len + 1);
+    return 0;
+}
+
+static void pile_free(struct pile *l)
+{
+    nodeset_free(&l->set);
+    free(l->gone);
+    *l = (struct pile){0};
+}
+
+static uint32_t nodeset_slot(const struct nodeset *s, const char *name, size_t len)
+{
+    uint32_t at = (uint32_t)hash_keyed(name, len) & (s->n_slots - 1);
+    while (s->slots[at] && strcmp(s->names[s->slots[at] - 1], name) != 0)
+        at = (at + 1) & (s->n_slots - 1);
+    return at;
+}
+
+static void nodeset_index(struct nodeset *s)
+{
+    for (int i = 0; i < s->n; i++)
+        s->slots[nodeset_slot(s, s->names[i], strlen(s->names[i]))] = (uint32_t)i + 1;
+}
+
+// Slots for so many more names: at most half of them are full.
+static int nodeset_reserve(struct nodeset *s, int more)
+{
+    uint32_t n = s->slots ? s->n_slots : 64;
+    while (n / 2 < (uint32_t)(s->n + more))
+        n *= 2;
+    if (s->slots && n == s->n_slots)
+        return 0;
+    uint32_t *slots = calloc(n, sizeof *slots);
+    if (!slots)
+        return -1;
+    free(s->slots);
+    s->slots = slots;
+    s->n_slots = n;
+    nodeset_index(s);
     return 0;
 }
 
@@ -112,73 +152,46 @@ int nodeset_add(struct nodeset *s, const char *name, struct err *err)
 {
     if (nodeset_name_check(name, err) < 0)
         return -1;
-    if (s->n == NODESET_NAMES_MAX && s->sorted < s->n)
-        nodeset_sort(s);
-    if (s->n == NODESET_NAMES_MAX && nodeset_has(s, name))
+    const size_t len = strlen(name);
+    uint32_t *slot = nodeset_reserve(s, 1) < 0 ? NULL : &s->slots[nodeset_slot(s, name, len)];
+    if (slot && *slot)
         return 0;
-    if (s->n == NODESET_NAMES_MAX)
+    if (slot && s->n == NODESET_NAMES_MAX)
         return err_set(err, ERR_INVALID, "nodes", "more than %d names", NODESET_NAMES_MAX);
-    return nodeset_append(s, name) < 0
-               ? err_set(err, ERR_NO_MEMORY, "", "no memory for %d node names", s->n)
-               : 0;
-}
-
-static void pile_free(struct pile *l)
-{
-    nodeset_free(&l->set);
-    free(l->gone);
-    free(l->slots);
-    *l = (struct pile){0};
-}
-
-static uint32_t pile_slot(const struct pile *l, const char *name)
-{
-    uint32_t at = (uint32_t)hash_text(name) & (l->n_slots - 1);
-    while (l->slots[at] && strcmp(l->set.names[l->slots[at] - 1], name) != 0)
-        at = (at + 1) & (l->n_slots - 1);
-    return at;
+    if (!slot || nodeset_append(s, name, len) < 0)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d node names", s->n);
+    *slot = (uint32_t)s->n;
+    return 0;
 }
 
 static int pile_find(const struct pile *l, const char *name)
 {
-    uint32_t index = l->n_slots ? l->slots[pile_slot(l, name)] : 0;
+    uint32_t index = l->set.slots ? l->set.slots[nodeset_slot(&l->set, name, strlen(name))] : 0;
     return index && !l->gone[index - 1] ? (int)index - 1 : NOT_THERE;
 }
 
-// The table is at most half full.
-static int pile_grow(struct pile *l)
+static int pile_reserve(struct pile *l, int more)
 {
-    if ((uint32_t)l->set.n * 2 < l->n_slots)
-        return 0;
-    uint32_t n = l->n_slots ? l->n_slots * 4 : 64;
-    uint32_t *slots = calloc(n, sizeof *slots);
-    bool *gone = realloc(l->gone, n / 2 * sizeof *gone);
-    l->gone = gone ? gone : l->gone;
-    if (!slots || !gone) {
-        free(slots);
+    if (nodeset_reserve(&l->set, more) < 0)
         return -1;
-    }
-    free(l->slots);
-    l->slots = slots;
-    l->n_slots = n;
-    for (int i = 0; i < l->set.n; i++)
-        slots[pile_slot(l, l->set.names[i])] = (uint32_t)i + 1;
-    return 0;
+    bool *gone = realloc(l->gone, l->set.n_slots / 2 * sizeof *gone);
+    l->gone = gone ? gone : l->gone;
+    return gone ? 0 : -1;
 }
 
-static int pile_add(struct pile *l, const char *name)
+// pile_reserve() was called for it.
+static int pile_add(struct pile *l, const char *name, size_t len)
 {
-    if (pile_grow(l) < 0)
-        return -1;
-    uint32_t slot = pile_slot(l, name);
-    if (!l->slots[slot]) {
-        if (nodeset_append(&l->set, name) < 0)
+    struct nodeset *s = &l->set;
+    uint32_t *slot = &s->slots[nodeset_slot(s, name, len)];
+    if (!*slot) {
+        if (nodeset_append(s, name, len) < 0)
             return -1;
-        l->slots[slot] = (uint32_t)l->set.n;
-        l->gone[l->set.n - 1] = true;
+        *slot = (uint32_t)s->n;
+        l->gone[s->n - 1] = true;
     }
-    l->alive += l->gone[l->slots[slot] - 1];
-    l->gone[l->slots[slot] - 1] = false;
+    l->alive += l->gone[*slot - 1];
+    l->gone[*slot - 1] = false;
     return 0;
 }
 
@@ -353,16 +366,17 @@ static uint64_t operand_count(const struct operand *o)
     return product;
 }
 
-static int operand_check(struct parser *p, const struct operand *o)
+static int operand_check(struct parser *p, const struct operand *o, int *names)
 {
     uint64_t count = operand_count(o);
     if (count > NODESET_NAMES_MAX)
         return parse_refuse(p, o->begin, "%" PRIu64 " names%s; a set has at most %d", count,
                             o->n > 1 ? " or more" : "", NODESET_NAMES_MAX);
-    p->effort->names += (int)count;
-    if (p->effort->names > WORK_MAX)
-        return parse_refuse(p, o->begin, "all operands together have more than %d names (%d x %d)",
-                            WORK_MAX, WORK_MAX / NODESET_NAMES_MAX, NODESET_NAMES_MAX);
+    *names = (int)count;
+    p->effort->names += *names;
+    const int most = p->effort->names_max;
+    if (p->effort->names > most)
+        return parse_refuse(p, o->begin, "all operands together have more than %d names", most);
     return 0;
 }
 
@@ -372,6 +386,18 @@ struct expansion {
     struct pile *out;
     char name[NODESET_NAME_ROOM + DIGITS_MAX + 2];
 };
+
+static int pile_take(struct pile *l, const struct pile *from)
+{
+    if (pile_reserve(l, from->alive) < 0)
+        return -1;
+    for (int i = 0; i < from->set.n; i++) {
+        const char *name = from->set.names[i];
+        if (!from->gone[i] && pile_add(l, name, strlen(name)) < 0)
+            return -1;
+    }
+    return 0;
+}
 
 static int take_group(struct parser *p, const struct operand *o, const char *group,
                       struct pile *out)
@@ -399,9 +425,8 @@ static int take_group(struct parser *p, const struct operand *o, const char *gro
     inner.depth++;
     struct pile members = {0};
     int done = parse_into(&inner, &members);
-    for (int i = 0; done == 0 && i < members.set.n; i++)
-        if (!members.gone[i] && pile_add(out, members.set.names[i]) < 0)
-            done = parse_no_memory(p);
+    if (done == 0 && pile_take(out, &members) < 0)
+        done = parse_no_memory(p);
     pile_free(&members);
     return done;
 }
@@ -416,7 +441,21 @@ static int take_name(struct expansion *x, size_t len)
         return take_group(x->p, x->o, x->name, x->out);
     if (len >= NODESET_NAME_ROOM || nodeset_name_check(x->name, NULL) < 0)
         return parse_refuse(x->p, x->o->begin, "%s", NODESET_NAME_RULE);
-    return pile_add(x->out, x->name) < 0 ? parse_no_memory(x->p) : 0;
+    return pile_add(x->out, x->name, len) < 0 ? parse_no_memory(x->p) : 0;
+}
+
+// With zeros in front up to the width. Returns its length. (A set has 65,536 of them.)
+static size_t operand_digits(char *out, uint64_t v, int width)
+{
+    size_t n = 1;
+    for (uint64_t rest = v; rest > 9; rest /= 10)
+        n++;
+    if (n < (size_t)width)
+        n = (size_t)width;
+    out[n] = '\0';
+    for (size_t i = n; i-- > 0; v /= 10)
+        out[i] = (char)('0' + v % 10);
+    return n;
 }
 
 // The names that begin with the first `len` bytes of x->name followed by the parts from `k`.
@@ -435,29 +474,78 @@ static int operand_expand(struct expansion *x, int k, size_t len)
     for (int i = 0; i < part->n; i++) {
         const struct range *r = &x->o->ranges[part->first + i];
         for (uint64_t v = r->from; v <= r->to; v += r->step) {
-            int n = snprintf(x->name + len, sizeof x->name - len, "%0*" PRIu64, r->width, v);
-            if (operand_expand(x, k + 1, len + (size_t)n) < 0)
+            if (operand_expand(x, k + 1, len + operand_digits(x->name + len, v, r->width)) < 0)
                 return -1;
         }
     }
     return 0;
 }
 
-// set = set OPERATOR operand
-static int pile_apply(struct pile *set, char op, const struct pile *operand)
+// set = set OPERATOR operand. Takes as long as the operand is, however large the set is or was: a
+// text may have thousands of operands.
+static int pile_apply(struct pile *set, char op, struct pile *operand)
 {
-    if (op == '&')
-        for (int i = 0; i < set->set.n; i++)
-            if (!set->gone[i] && pile_find(operand, set->set.names[i]) == NOT_THERE)
-                pile_drop(set, i);
-    for (int i = 0; op != '&' && i < operand->set.n; i++) {
+    if (op == '^' && pile_reserve(set, operand->alive) < 0)
+        return -1;
+    for (int i = 0; i < operand->set.n; i++) {
         const char *name = operand->set.names[i];
         int at = operand->gone[i] ? NOT_THERE : pile_find(set, name);
-        if (at != NOT_THERE)
+        if (at != NOT_THERE && op != '&')
             pile_drop(set, at);
-        else if (!operand->gone[i] && op == '^' && pile_add(set, name) < 0)
+        else if (at == NOT_THERE && op == '&' && !operand->gone[i])
+            pile_drop(operand, i);
+        else if (!operand->gone[i] && op == '^' && pile_add(set, name, strlen(name)) < 0)
             return -1;
     }
+    if (op == '&') {
+        const struct pile was = *set;
+        *set = *operand;
+        *operand = was;
+    }
+    return 0;
+}
+
+// As operand_digits() would write it.
+static bool range_has(const struct range *r, const char *digits, int n)
+{
+    char written[DIGITS_MAX + 2];
+    uint64_t v = 0;
+    for (int i = 0; i < n; i++)
+        v = 10 * v + (uint64_t)(digits[i] - '0');
+    return v >= r->from && v <= r->to && (v - r->from) % r->step == 0 && r->width <= DIGITS_MAX &&
+           operand_digits(written, v, r->width) == (size_t)n;
+}
+
+// The parts from `k` can make this text.
+static bool operand_has(const struct operand *o, int k, const char *text)
+{
+    if (k == o->n)
+        return !*text;
+    const struct part *part = &o->parts[k];
+    if (strncmp(text, part->text, (size_t)part->len) != 0)
+        return false;
+    text += part->len;
+    if (!part->n)
+        return operand_has(o, k + 1, text);
+    for (int i = 0; i < part->n; i++)
+        for (int n = 1; n <= DIGITS_MAX && isdigit((unsigned char)text[n - 1]); n++)
+            if (range_has(&o->ranges[part->first + i], text, n) && operand_has(o, k + 1, text + n))
+                return true;
+    return false;
+}
+
+static int parse_wanted(struct parser *p, char op, struct operand *o)
+{
+    int names = 0;
+    if (operand_read(p, o) < 0 || operand_check(p, o, &names) < 0)
+        return -1;
+    if (o->is_group)
+        return parse_refuse(p, o->begin, "groups are not looked up here");
+    bool has = operand_has(o, 0, p->wanted);
+    p->found = op == ','   ? p->found || has
+               : op == '!' ? p->found && !has
+               : op == '&' ? p->found && has
+                           : p->found != has;
     return 0;
 }
 
@@ -465,8 +553,12 @@ static int parse_operand(struct parser *p, char op, struct operand *o, struct pi
 {
     struct pile own = {0};
     struct expansion x = {.p = p, .o = o, .out = op == ',' ? out : &own};
-    int done =
-        operand_read(p, o) < 0 || operand_check(p, o) < 0 || operand_expand(&x, 0, 0) < 0 ? -1 : 0;
+    int names = 0;
+    int done = operand_read(p, o) < 0 || operand_check(p, o, &names) < 0 ? -1 : 0;
+    if (done == 0 && pile_reserve(x.out, names) < 0)
+        done = parse_no_memory(p);
+    if (done == 0)
+        done = operand_expand(&x, 0, 0);
     if (done == 0 && op != ',' && pile_apply(out, op, &own) < 0)
         done = parse_no_memory(p);
     pile_free(&own);
@@ -488,7 +580,7 @@ static int parse_into(struct parser *p, struct pile *out)
                             NODESET_TEXT_MAX);
     p->at = past_blanks(p->text);
     while (done == 0 && *p->at) {
-        done = parse_operand(p, op, &o, out);
+        done = p->wanted ? parse_wanted(p, op, &o) : parse_operand(p, op, &o, out);
         p->at = past_blanks(p->at);
         op = ',';
         if (done == 0 && *p->at && strchr(OPERATORS, *p->at)) {
@@ -503,7 +595,7 @@ static int parse_into(struct parser *p, struct pile *out)
     return done;
 }
 
-// What remains of a pile, as a sorted set.
+// What remains of a pile.
 static void pile_finish(struct pile *l, struct nodeset *out)
 {
     int n = 0;
@@ -514,16 +606,19 @@ static void pile_finish(struct pile *l, struct nodeset *out)
             memcpy(l->set.names[n], l->set.names[i], sizeof *l->set.names);
         n++;
     }
-    l->set.n = n;
-    nodeset_sort(&l->set);
+    if (n < l->set.n) {
+        l->set.n = n;
+        memset(l->set.slots, 0, l->set.n_slots * sizeof *l->set.slots);
+        nodeset_index(&l->set);
+    }
     *out = l->set;
     l->set = (struct nodeset){0};
 }
 
-int nodeset_parse(struct nodeset *out, const char *text, const struct nodeset_groups *groups,
-                  struct err *err)
+static int parse_set(struct nodeset *out, const char *text, const struct nodeset_groups *groups,
+                     int names_max, struct err *err)
 {
-    struct effort effort = {0};
+    struct effort effort = {.names_max = names_max};
     struct pile all = {0};
     struct parser p = {.text = text, .groups = groups, .effort = &effort, .err = err};
     int done = parse_into(&p, &all);
@@ -531,6 +626,27 @@ int nodeset_parse(struct nodeset *out, const char *text, const struct nodeset_gr
         pile_finish(&all, out);
     pile_free(&all);
     return done;
+}
+
+int nodeset_parse(struct nodeset *out, const char *text, const struct nodeset_groups *groups,
+                  struct err *err)
+{
+    if (parse_set(out, text, groups, WORK_MAX, err) < 0)
+        return -1;
+    nodeset_sort(out);
+    return 0;
+}
+
+int nodeset_parse_members(struct nodeset *out, const char *text, int names_max, struct err *err)
+{
+    return parse_set(out, text, NULL, names_max, err);
+}
+
+bool nodeset_text_has(const char *text, const char *name)
+{
+    struct effort effort = {.names_max = WORK_MAX};
+    struct parser p = {.text = text, .effort = &effort, .wanted = name};
+    return parse_into(&p, NULL) == 0 && p.found;
 }
 
 // The text around the numbers, with "%s" for each, is compared first, as ClusterShell does it. '%'
@@ -565,6 +681,8 @@ void nodeset_sort(struct nodeset *s)
 {
     int n = 0;
     bool sorted = true;
+    free(s->slots);
+    s->slots = NULL;
     for (int i = 1; i < s->n && sorted; i++)
         sorted = nodeset_name_order(s->names[i - 1], s->names[i]) < 0;
     if (!sorted)
@@ -576,11 +694,13 @@ void nodeset_sort(struct nodeset *s)
             memcpy(s->names[n], s->names[i], sizeof *s->names);
         n++;
     }
-    s->n = s->sorted = n;
+    s->n = n;
 }
 
 int nodeset_find(const struct nodeset *s, const char *name)
 {
+    if (s->slots)
+        return (int)s->slots[nodeset_slot(s, name, strlen(name))] - 1;
     const char(*at)[NODESET_NAME_ROOM] =
         s->n ? bsearch(name, s->names, (size_t)s->n, sizeof *s->names, name_order_q) : NULL;
     return at ? (int)(at - s->names) : -1;

@@ -144,13 +144,6 @@ static void write_ranges(const struct digits *list, int n, struct buf *out)
     write_stretch(list, from, n - 1, shape == RANGE, out);
 }
 
-static uint64_t mix_bits(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 static struct sum sum_plus(struct sum a, struct sum b)
 {
     return (struct sum){a.a + b.a, a.b + b.b};
@@ -174,7 +167,7 @@ static struct sum sum_others(const struct table *t, int row, int column)
         const struct sum *s = &field_at(t, row, c)->sum;
         if (c != column)
             all = sum_plus(
-                all, (struct sum){mix_bits(s->a + (uint64_t)c), mix_bits(s->b ^ (uint64_t)c)});
+                all, (struct sum){hash_mix(s->a + (uint64_t)c), hash_mix(s->b ^ (uint64_t)c)});
     }
     return all;
 }
@@ -408,8 +401,8 @@ static void rows_fill(struct table *t, char *const *names, uint32_t differ)
                 continue;
             t->values[v] = (struct value){d, -1};
             *field_at(t, row, c++) = (struct field){
-                .sum = {mix_bits(hash_bytes(d.text, (size_t)d.len)),
-                        mix_bits(hash_words(d.text, (size_t)d.len))},
+                .sum = {hash_mix(hash_bytes(d.text, (size_t)d.len)),
+                        hash_mix(hash_words(d.text, (size_t)d.len))},
                 .lowest = d,
                 .highest = d,
                 .count = 1,

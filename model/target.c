@@ -141,7 +141,8 @@ static int read_weights(struct target_list *out, char *text, unsigned *nodes, co
     char *rest = NULL;
     for (char *item = strtok_r(text, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
         int node, weight, used = 0;
-        if (sscanf(item, "%d=%d%n", &node, &weight, &used) != 2 || item[used] || node < 0 ||
+        if (item[strspn(item, "0123456789=")] || // sscanf() takes blanks and any length
+            sscanf(item, "%9d=%9d%n", &node, &weight, &used) != 2 || item[used] ||
             node >= TARGET_NODES || weight < 1 || weight > TARGET_WEIGHT_MAX)
             return err_set(err, ERR_INVALID, member,
                            "\"%.40s\" is no NODE=WEIGHT with a node below %d and a weight of 1 to "

@@ -135,9 +135,7 @@ int token_check_room(const struct token *list, int n, const char *nodes, struct 
 
 bool token_names(const struct token *t, const char *node)
 {
-    CLEANUP_NODESET struct nodeset set = {0};
-    return t->scope == SCOPE_PUSH && nodeset_parse(&set, t->nodes, NULL, NULL) == 0 &&
-           nodeset_has(&set, node);
+    return t->scope == SCOPE_PUSH && nodeset_text_has(t->nodes, node);
 }
 
 int token_read_line(struct token *t, const char *line, struct err *err)

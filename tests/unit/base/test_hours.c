@@ -47,7 +47,11 @@ static void test_hours(void)
                                         "Mon08:00-09:00",
                                         "08:00-09:00,",
                                         "Mon- 08:00-09:00",
-                                        "08:60-09:00"};
+                                        "08:60-09:00",
+                                        "+8:00-09:00",
+                                        "08:00-09:+5",
+                                        "08:00- 9:00",
+                                        "08:00-09:0"};
     for (size_t i = 0; i < COUNT_OF(wrong); i++)
         CHECK(hours_parse(&h, wrong[i], &err) < 0 && !strcmp(err.member, "hours"),
               "\"%s\" is refused", wrong[i]);

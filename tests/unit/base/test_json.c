@@ -228,6 +228,33 @@ static void finds_one_member(void)
     finds("\"a\"", NULL);
 }
 
+// As %.{n}g with the least n that reads back, which was tried from 1 on before.
+static void writes_the_shortest(void)
+{
+    int exact = 0, is_short = 0, all = 0;
+    static const double bases[] = {1, 3, 7, 0.1, 1.5, 123456.789, 0.30000000000000004, 2.0 / 3};
+    for (size_t i = 0; i < COUNT_OF(bases); i++)
+        for (int power = -300; power <= 300; power += 3) {
+            CLEANUP_BUF struct buf b = BUF_INIT;
+            char text[40], shortest[40];
+            double d = bases[i] * pow(10, power);
+            struct jsonw w = jsonw_to(&b);
+            snprintf(text, sizeof text, "%.17g", d);
+            CLEANUP_JSON struct json *v = parse(text);
+            json_write(v, &w, NULL);
+            for (int digits = 1; digits <= 17; digits++) {
+                snprintf(shortest, sizeof shortest, "%.*g", digits, d);
+                if (strtod(shortest, NULL) == d)
+                    break;
+            }
+            all++;
+            exact += strtod(buf_text(&b), NULL) == d;
+            is_short += !strchr(text, '.') || d == floor(d) || strcmp(buf_text(&b), shortest) == 0;
+        }
+    CHECK_INT(exact, all, "numbers read back");
+    CHECK_INT(is_short, all, "no shorter ones do");
+}
+
 int main(void)
 {
     finds_one_member();
@@ -240,5 +267,6 @@ int main(void)
     reads();
     writes();
     writes_utf8();
+    writes_the_shortest();
     return tap_done();
 }

@@ -68,6 +68,9 @@ static void lines(void)
         CHECK(utf8_all_shown(all[i].text) == (strcmp(all[i].text, all[i].line) == 0),
               "whether text %zu can be shown", i);
     }
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    buf_plain(&b, "two\n\tlines");
+    CHECK_STR(buf_text(&b), "two? lines", "a tab is a blank, as a browser shows it");
 }
 
 int main(void)

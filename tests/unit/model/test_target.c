@@ -45,6 +45,9 @@ static void lists(void)
     refuses("weighted:0=0", "weight of 1 to 255");
     refuses("weighted:0=3,0=1", "two weights");
     refuses("weighted:0=3,1", "no NODE=WEIGHT");
+    refuses("weighted:0=3,1=4294967297", "no NODE=WEIGHT");
+    refuses("weighted:4294967296=3,1=1", "no NODE=WEIGHT");
+    refuses("weighted:0=3,1= 1", "no NODE=WEIGHT");
     refuses("sideways:0", "");
     CHECK(target_is_policy("interleave:0-1") && target_is_policy("weighted:all") &&
               !target_is_policy("0") && !target_is_policy("interleave:0+weighted:0"),
