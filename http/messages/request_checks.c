@@ -188,6 +188,16 @@ static bool is_link(const struct request *q)
            strcmp(place, "document") == 0;
 }
 
+// Over plain TCP a page may come by TLS too: a proxy before us speaks it.
+static bool is_own_origin(const struct request *q, const char *host, const char *origin)
+{
+    static const char tls[] = "https://", plain[] = "http://";
+    const char *page = str_starts(origin, tls)                ? origin + strlen(tls)
+                       : !q->tls && str_starts(origin, plain) ? origin + strlen(plain)
+                                                              : NULL;
+    return page && host && strcasecmp(page, host) == 0;
+}
+
 int check_source(const struct request *q, struct err *err)
 {
     const char *host = request_header(q, "Host");
@@ -195,10 +205,10 @@ int check_source(const struct request *q, struct err *err)
     const char *site = request_header(q, "Sec-Fetch-Site");
     if (*q->bound && check_host(q, host, err) < 0) // on the unix socket any name will do
         return -1;
-    const char *scheme = q->tls ? "https://" : "http://";
-    if (origin &&
-        (!host || !str_starts(origin, scheme) || strcasecmp(origin + strlen(scheme), host) != 0))
-        return err_set(err, ERR_FORBIDDEN, "Origin", "cross-origin requests are not allowed");
+    if (origin && !is_own_origin(q, host, origin))
+        return err_set(err, ERR_FORBIDDEN, "Origin",
+                       "cross-origin requests are not allowed: the page is not of this Host (a "
+                       "proxy must send the Host that it was sent, with its port)");
     if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0 && !is_link(q))
         return err_set(err, ERR_FORBIDDEN, "Sec-Fetch-Site",
                        "cross-origin requests are not allowed");

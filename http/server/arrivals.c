@@ -152,10 +152,18 @@ static bool has_room_to_hold(struct listener *l, uint64_t client)
     return true;
 }
 
-static bool must_be_held(const struct listener *l, const struct arrival *a)
+// Those whose client has gone do not count.
+static bool places_are_used_up(struct listener *l, uint64_t client)
 {
-    return turns_of(&l->held, a->peer.client) ||
-           connections_are_used_up(&l->connections, a->peer.client) ||
+    if (!connections_are_used_up(&l->connections, client))
+        return false;
+    connections_sweep(&l->connections);
+    return connections_are_used_up(&l->connections, client);
+}
+
+static bool must_be_held(struct listener *l, const struct arrival *a)
+{
+    return turns_of(&l->held, a->peer.client) || places_are_used_up(l, a->peer.client) ||
            share_wait_ms(&l->server->share, a->peer.client, clock_mono_ms());
 }
 
@@ -210,6 +218,8 @@ void arrivals_admit(struct listener *l)
     struct turn *t;
     if (l->server->stopping)
         drop_all(l);
+    if (l->held.n)
+        connections_sweep(&l->connections);
     for (int left = l->held.n ? room(l) : 0; left > 0; left--) {
         if (!(t = turns_next(&l->held, may_come_in, &of)))
             break;
@@ -238,6 +248,7 @@ static void stop_accepting(struct listener *l)
 {
     loop_unwatch(l->incoming);
     l->incoming = NULL;
+    l->knocked = false;
 }
 
 static void pause_accepting(struct listener *l, int64_t ms)
@@ -285,11 +296,20 @@ static void cannot_accept(struct listener *l)
     pause_accepting(l, ACCEPT_PAUSE_MS);
 }
 
+// They are accepted after the library has run.
 static void on_incoming(void *ctx, uint32_t events)
 {
     struct listener *l = ctx;
-    bool held = false;
     (void)events;
+    l->knocked = true;
+}
+
+void arrivals_accept(struct listener *l)
+{
+    bool held = false;
+    if (!l->knocked)
+        return;
+    l->knocked = false;
     for (int left = room(l); left > 0; left--) {
         struct sockaddr_storage from;
         socklen_t n = sizeof from;

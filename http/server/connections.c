@@ -192,7 +192,38 @@ void connection_head_next(struct connection *c)
     if (!c || c->cut)
         return;
     stop_heading(c);
+    c->receiving = false;
     start_heading(c, CONNECTION_KEPT_MS);
+}
+
+void connection_receives(struct connection *c, bool receives)
+{
+    if (c)
+        c->receiving = receives;
+}
+
+// ---- clients that have gone
+
+// In the middle of a request, which will not become whole. The library does not learn of an end
+// that comes with the last bytes: it has read them, and waits for more until the deadline. (Of TLS
+// it may still have some of the request to decrypt: who ends its sending then may lose that.)
+static bool connection_has_gone(const struct connection *c)
+{
+    char next;
+    return !c->cut && (c->heading || c->receiving) &&
+           recv(c->fd, &next, sizeof next, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+void connections_sweep(struct connections *all)
+{
+    struct connection *c;
+    const int64_t now = clock_mono_ms();
+    if (now - all->swept_ms < CONNECTION_SWEEP_MS)
+        return;
+    all->swept_ms = now;
+    LIST_FOREACH(c, &all->list, entry)
+    if (connection_has_gone(c))
+        connection_cut(c);
 }
 
 // ---- too many
@@ -270,9 +301,18 @@ static struct connection *least_worthy_of_its_own(struct connection *new)
     return c;
 }
 
+static bool are_too_many(const struct connection *new)
+{
+    return new->party->n > new->party->share || new->all->n > new->all->places;
+}
+
 static void connection_make_room(struct connection *new)
 {
     struct connections *all = new->all;
+    if (are_too_many(new))
+        connections_sweep(all);
+    if (new->cut)
+        return;
     if (new->party->n > new->party->share)
         connection_cut(least_worthy_of_its_own(new));
     else if (all->n > all->places)

@@ -27,6 +27,7 @@ enum {
     CONNECTION_CROWD_MS = 1000, // instead of both, while three quarters of the places are used
     CONNECTION_STUCK_MS = 1000, // so long no connection came or went: no place gets free by itself
     CONNECTION_PROMPT_MS = 100, // a good client's headers are there by then
+    CONNECTION_SWEEP_MS = 100,  // between two looks for those whose client has gone
     CONNECTION_BODY_MS = 30000, // 64 KiB in 30 s is 2 KiB/s
     CONNECTION_ANSWER_MS = 20000, // 64 KiB in 20 s is 3 KiB/s
     CONNECTION_RATE = 256,        // bytes a ms of what is larger: 32 MiB may take 131 s more
@@ -43,6 +44,7 @@ struct connection {
     bool queued;      // of all->queued
     bool paid;        // its first request may go at once (arrivals.c)
     bool heading;     // the headers of its next request are not whole yet
+    bool receiving;   // nor the body of the present one
     int64_t since_ms; // it waits for them, or they are whole
     struct peer peer;
     enum scope scope;    // of what comes without a token
@@ -61,6 +63,7 @@ struct connections { // of one listener
     int waiting;
     int queued;       // of root or the daemon's account, waiting for their turn in our loop
     int64_t moved_ms; // when one came or went last
+    int64_t swept_ms; // when those were looked for whose client has gone
 };
 
 int connections_init(struct connections *all, struct loop *loop, int places, struct err *err);
@@ -75,6 +78,8 @@ void connection_cut(struct connection *c);  // the library sees the end and lets
 // fine.
 void connection_head_whole(struct connection *c);
 void connection_head_next(struct connection *c);
+// A body comes, or has come. NULL is fine.
+void connection_receives(struct connection *c, bool receives);
 // The next step may take so long; < 0: for ever. NULL is fine.
 void connection_allow(struct connection *c, int64_t ms);
 // Milliseconds for so many bytes in a step that has at least `least`.
@@ -93,5 +98,6 @@ int connections_room(const struct connections *all, int most);
 // The client has its share of the places, and none of its connections waits for headers that are
 // late: one more would cost it one that is used.
 bool connections_are_used_up(const struct connections *all, uint64_t client);
+void connections_sweep(struct connections *all); // cuts those whose client has gone
 // One number per client, for fair shares.
 uint64_t connection_client(const struct connection *c);

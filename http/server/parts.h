@@ -44,6 +44,7 @@ struct listener {
     bool touched;                   // mhd has something to do since it ran
     int64_t due_ms;                 // monotonic: it has in any case
     struct loop_watch *incoming;    // of the socket; NULL while none is accepted
+    bool knocked;                   // some wait on the socket
     struct loop_timer *pause;
     bool resting;                        // until `pause` has ended
     int diag;                            // peer_diag_open(); -1: none
@@ -116,6 +117,7 @@ struct exchange {
     bool begun, suspended, gone, crowded;
     bool paid;                  // SHARE_EXCHANGE_US
     bool waited_turn, has_turn; // it waited for its turn; and it has it now
+    bool lost_turn;             // it had it, and the round had no time for it
     bool prepared, sends_large; // the job has finished; of server->answers_sent
     bool last;                  // of its connection
 };
@@ -139,6 +141,7 @@ void arrivals_go_on(struct listener *l); // a connection has ended: there may be
 struct connection *arrival_take(struct listener *l, int fd);
 void arrivals_given(struct listener *l);       // the library has run: it has refused what is left
 void arrivals_admit(struct listener *l);       // at the beginning of a round
+void arrivals_accept(struct listener *l);      // at its end
 bool arrivals_wait(const struct exchange *x);  // of its client: it must not keep its connection
 int64_t arrivals_ms(const struct listener *l); // until the next may come in; -1: for ever
 

@@ -79,6 +79,7 @@ static bool add_headers(struct MHD_Response *m, const struct exchange *x, const 
     const struct http_pair all[] = {
         {"Content-Type", r->status == 204 ? NULL : r->type},
         {"X-Request-Id", x->q.id},
+        {"X-Accel-Buffering", r->kind == REPLY_STREAM ? "no" : NULL}, // a proxy holds no event back
         {"X-Content-Type-Options", "nosniff"},
         {"Cache-Control", cache_control(r, etag)},
         {"ETag", etag},

@@ -100,8 +100,10 @@ static int check_call(struct exchange *x, struct err *err)
 static void allow_body(struct exchange *x)
 {
     x->last = request_header(&x->q, "Transfer-Encoding") != NULL;
-    if (announces_body(&x->q))
-        connection_allow(x->connection, connection_time(CONNECTION_BODY_MS, x->q.body_max));
+    if (!announces_body(&x->q))
+        return;
+    connection_receives(x->connection, true);
+    connection_allow(x->connection, connection_time(CONNECTION_BODY_MS, x->q.body_max));
 }
 
 // Versions before 1.0 leave the head in place and are not strict about it (request_checks.c).
@@ -197,6 +199,7 @@ static int check_body(const struct exchange *x, struct err *err)
 static enum MHD_Result requests_finish(struct exchange *x)
 {
     struct err err;
+    connection_receives(x->connection, false);
     return check_body(x, &err) < 0 ? exchange_send_error(x, &err, true) : exchange_answer(x);
 }
 

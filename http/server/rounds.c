@@ -36,17 +36,26 @@ static bool is_trivial(const struct exchange *x)
     return x->q.route && x->q.route->scope == SCOPE_NONE;
 }
 
+// Whether the round has time for it. One that has lost its turn to others does not lose it again:
+// where each of theirs takes more than a round, and comes before it, it would lose it for ever.
+static bool has_time(const struct exchange *x, bool had)
+{
+    const struct server *s = x->server;
+    return (had && x->lost_turn) || ((had || !s->loop_turns.n) && s->round_us < ROUND_US) ||
+           (is_trivial(x) && s->round_us < ROUND_TRIVIAL_US);
+}
+
 bool exchange_takes_turn(struct exchange *x)
 {
     struct server *s = x->server;
-    bool had = x->has_turn, first = had || !s->loop_turns.n;
+    bool had = x->has_turn;
     x->has_turn = x->waited_turn = false;
     connection_queue_end(x->connection);
     if (s->stopping)
         return true;
-    if ((x->paid || !must_wait_ms(x)) &&
-        ((first && s->round_us < ROUND_US) || (is_trivial(x) && s->round_us < ROUND_TRIVIAL_US)))
+    if ((x->paid || !must_wait_ms(x)) && has_time(x, had))
         return true;
+    x->lost_turn = had;
     struct err err;
     if (exchange_watch_hangup(x, &err) < 0 ||
         !(had ? turns_return : turns_add)(&s->loop_turns, &x->turn,

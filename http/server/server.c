@@ -24,6 +24,9 @@ static int64_t sooner(int64_t a, int64_t b)
 
 // A daemon's run asks the kernel for its events. Without a need that would be done in every round:
 // of a collector there are thousands a second.
+//
+// New connections are accepted after it: of a client that has gone, the library has then read what
+// came before the end, and its place is free (connections_sweep).
 static int64_t run_listener(struct listener *l)
 {
     MHD_UNSIGNED_LONG_LONG ms;
@@ -35,6 +38,9 @@ static int64_t run_listener(struct listener *l)
         arrivals_given(l);
         l->due_ms = MHD_get_timeout(l->mhd, &ms) == MHD_YES ? now + (int64_t)ms : INT64_MAX;
     }
+    arrivals_accept(l);
+    if (l->touched)
+        return 0;
     int64_t left = l->due_ms == INT64_MAX ? -1 : l->due_ms > now ? l->due_ms - now : 0;
     return sooner(left, arrivals_ms(l));
 }

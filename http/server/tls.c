@@ -337,10 +337,15 @@ int tls_client_check(const struct tls_names *names, const char *certificate, con
     return rc;
 }
 
+// One that its authority made for servers alone (extended key usage) is no client's.
 bool tls_is_known(void *session)
 {
+    static char purpose[] = GNUTLS_KP_TLS_WWW_CLIENT;
+    gnutls_typed_vdata_st wanted = {
+        .type = GNUTLS_DT_KEY_PURPOSE_OID, .data = (unsigned char *)purpose, .size = 0};
     unsigned status = ~0U;
-    return session && gnutls_certificate_verify_peers2(session, &status) == 0 && status == 0;
+    return session && gnutls_certificate_verify_peers(session, &wanted, 1, &status) == 0 &&
+           status == 0;
 }
 
 bool tls_common_name(void *session, char *out, size_t room)

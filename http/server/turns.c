@@ -75,6 +75,8 @@ bool turns_return(struct turns *all, struct turn *t, uint64_t client)
     struct turn *later;
     if (!c)
         return false;
+    TAILQ_REMOVE(&all->clients, c, entry);
+    TAILQ_INSERT_HEAD(&all->clients, c, entry);
     TAILQ_FOREACH(later, &c->waiting, entry)
     if (later->number > t->number)
         break;

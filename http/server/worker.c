@@ -23,6 +23,8 @@ struct worker {
     int socket, pidfd; // -1: there is no process
     pid_t pid;
     struct loop_watch *watch;
+    int killed;               // pidfd of a process that was killed and has not ended; -1: none
+    struct loop_watch *end;   // of it
     struct loop_timer *timer; // busy: the deadline; else the end of idling
     worker_done_fn *done;     // NULL: it is not busy
     void *ctx;
@@ -49,6 +51,28 @@ static bool is_kept_from_working(struct worker *w)
            w->cpu_ms - w->begin_ms < WORKER_CPU_MS;
 }
 
+static void reap_killed(struct worker *w)
+{
+    loop_unwatch(steal_ptr(&w->end));
+    if (w->killed >= 0)
+        child_reap(steal_fd(&w->killed));
+}
+
+static void on_killed(void *ctx, uint32_t events)
+{
+    (void)events;
+    reap_killed(ctx);
+}
+
+// Without a watch it is reaped with the next one.
+static void watch_killed(struct worker *w)
+{
+    struct err err;
+    reap_killed(w); // the one before
+    w->killed = steal_fd(&w->pidfd);
+    w->end = loop_watch_fd(w->loop, w->killed, EPOLLIN, on_killed, w, &err);
+}
+
 // `wait`: until it is gone, and its locks of the database with it.
 static void end_process(struct worker *w, bool wait)
 {
@@ -57,9 +81,9 @@ static void end_process(struct worker *w, bool wait)
     loop_unwatch(steal_ptr(&w->watch));
     // By pidfd: once reaped, the number may be another process's.
     syscall(SYS_pidfd_send_signal, w->pidfd, SIGKILL, NULL, 0);
+    watch_killed(w);
     if (wait)
         waitpid(w->pid, NULL, 0);
-    child_reap(steal_fd(&w->pidfd));
     fd_cleanup(&w->socket);
 }
 
@@ -159,7 +183,7 @@ struct worker *worker_new(struct loop *loop, const struct http_service *s, struc
     }
     w->loop = loop;
     w->service = s;
-    w->socket = w->pidfd = -1;
+    w->socket = w->pidfd = w->killed = -1;
     w->timer = loop_timer_new(loop, on_timer, w, err);
     if (w->timer)
         return w;
@@ -172,6 +196,7 @@ void worker_free(struct worker *w)
     if (!w)
         return;
     end_process(w, true); // else the store could not close its log
+    reap_killed(w);
     loop_timer_free(w->timer);
     free(w);
 }

@@ -7,11 +7,13 @@ import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -257,6 +259,15 @@ def connection(daemon, unix=False, address="127.0.0.1"):
         s.connect(("127.0.0.1", daemon.port))
     s.settimeout(PATIENCE)
     return s
+
+
+def hanging_bench(tmp_path):
+    """A run of it is measured until it is canceled."""
+    bench = tmp_path / "fake_bench-hang"
+    bench.symlink_to(FAKE_BENCH)
+    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+        folder.chmod(folder.stat().st_mode | 0o011)  # the account of the ranks comes through
+    return bench
 
 
 def descriptors(daemon):
@@ -535,6 +546,69 @@ def test_one_address_cannot_have_all(make_daemon):
         s.close()
 
 
+def test_who_ends_in_the_middle_of_a_body_leaves_no_place(make_daemon):
+    """All places, of the same account. The library does not learn of an end that comes with other bytes: the daemon is
+    stopped until both are there."""
+    daemon = make_daemon(fake_bench_env())
+    with contextlib.ExitStack() as crowd:
+        for _ in range(256):
+            s = crowd.enter_context(connection(daemon))
+            s.sendall(post(b"Content-Length: 60000\r\nExpect: 100-continue\r\n", b""))
+            assert s.recv(100).startswith(b"HTTP/1.1 100 "), "it has a place, and waits for the body"
+            crowd.callback(s.sendall, b"{")
+        daemon.process.send_signal(signal.SIGSTOP)
+    with connection(daemon) as s:
+        daemon.process.send_signal(signal.SIGCONT)
+        s.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert read_answer(s)[0] == 200
+
+
+def accepted(connected):
+    """Has the daemon this connection? The kernel has a socket without a number until then."""
+    ends = [f"{struct.unpack('<I', socket.inet_aton(host))[0]:08X}:{port:04X}" for host, port in (connected.getpeername(), connected.getsockname())]
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+    return [row[9] for row in rows if row[1:3] == ends] not in ([], ["0"])
+
+
+@pytest.fixture
+def used_up(make_daemon, tmp_path):
+    """A daemon that measures a run, and all connections of a client that may only read without its token. Each sends a body.
+    end() stops the daemon and ends them with some more bytes."""
+    daemon = make_daemon({**fake_bench_env(), "NUMAPROBE_BENCH": str(hanging_bench(tmp_path))}, args=["--anonymous=read", "--connections=16"])
+    token = daemon.request("POST", "/v1/tokens", {"name": "x", "scope": "run"}, unix=True).json["token"].encode()
+    run = daemon.request("POST", "/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}, unix=True).json["id"]
+    until(lambda: daemon.request("GET", f"/v1/runs/{run}", unix=True).json["state"] == "running")
+    with contextlib.ExitStack() as crowd:
+        def end():
+            daemon.process.send_signal(signal.SIGSTOP)
+            crowd.close()
+
+        for _ in range(16):
+            s = crowd.enter_context(connection(daemon))
+            s.sendall(post(b"Authorization: Bearer " + token + b"\r\nContent-Length: 60000\r\nExpect: 100-continue\r\n", b""))
+            assert s.recv(100).startswith(b"HTTP/1.1 100 "), "it has a place, and waits for the body"
+            crowd.callback(s.sendall, b"{")
+        yield daemon, end
+    assert daemon.request("POST", f"/v1/runs/{run}/cancel", unix=True).status == 202
+
+
+@pytest.mark.parametrize("comes", ["before", "after"])
+def test_while_a_run_is_measured_too(used_up, comes):
+    """The client's next connection comes before or after the others end. It does not wait until they are late, for 30 s."""
+    daemon, end = used_up
+    if comes == "after":
+        end()
+    with connection(daemon) as s:
+        s.sendall(GOOD)
+        if comes == "before":
+            until(lambda: accepted(s))
+            end()
+        began = time.monotonic()
+        daemon.process.send_signal(signal.SIGCONT)
+        assert read_answer(s)[0] == 200
+        assert time.monotonic() - began < 20
+
+
 def test_one_account_cannot_have_the_socket(make_daemon, open_home):
     """64 of the unix socket's 256 connections for one account that is neither root nor the daemon's."""
     if os.geteuid() != 0:
@@ -605,11 +679,7 @@ def test_memory_of_a_crowd_goes_back(make_daemon):
 
 def test_long_poll_is_not_cut(make_daemon, tmp_path):
     """Who waits for a run is not late, however long it takes."""
-    bench = tmp_path / "fake_bench-hang"
-    bench.symlink_to(FAKE_BENCH)
-    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
-        folder.chmod(folder.stat().st_mode | 0o011)  # the account of the ranks comes through
-    daemon = make_daemon({**fake_bench_env(), "NUMAPROBE_BENCH": str(bench)})
+    daemon = make_daemon({**fake_bench_env(), "NUMAPROBE_BENCH": str(hanging_bench(tmp_path))})
     run = daemon.post("/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}).json["id"]
     until(lambda: daemon.get(f"/v1/runs/{run}").json["state"] == "running")
     began = time.monotonic()

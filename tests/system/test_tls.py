@@ -176,6 +176,19 @@ def test_a_certificate_gives_a_scope(make_daemon, pki):
             pass  # the library ended the handshake
 
 
+def test_a_certificate_for_servers_is_no_client_s(make_daemon, pki, tmp_path):
+    """Of the authority, and of a name that has a scope; but its extended key usage names what it is for."""
+    daemon = secure(make_daemon, pki, "--anonymous=none", f"--tls-client-ca={pki}/ca.pem", "--tls-client-scope=CN=fleetd.example:read")
+    for usage, status in (("serverAuth", 401), ("codeSigning", 401), ("clientAuth", 200), ("serverAuth,clientAuth", 200)):
+        (tmp_path / "usage").write_text(f"extendedKeyUsage={usage}\n")
+        request(tmp_path, "one", "fleetd.example")
+        openssl("x509", "-req", "-in", tmp_path / "one.csr", "-CA", pki / "ca.pem", "-CAkey", pki / "ca.key", "-CAcreateserial",
+                "-days", 2, "-extfile", tmp_path / "usage", "-out", tmp_path / "one.pem")
+        c = context(pki)
+        c.load_cert_chain(f"{tmp_path}/one.pem", f"{tmp_path}/one.key")
+        assert ask(daemon, c)[0] == status, usage
+
+
 def test_scopes_of_certificates_are_checked(numaprobed, pki, tmp_path):
     ca = f"--tls-client-ca={pki}/ca.pem"
     for scope, said in (("fleetd:read", "must be CN=NAME:SCOPE"), ("CN=fleetd", "must be CN=NAME:SCOPE"),
@@ -212,6 +225,7 @@ def test_the_client_names_what_is_wrong_with_tls(make_daemon, pki, tmp_path):
                            ([trust], f"https://127.0.0.1:{plain}", "the TLS handshake failed")):
         done = cli("runs", *args, env={"NUMAPROBE_URL": url})
         assert done.returncode == 3 and why in done.stderr, (args, url, done.stderr)
+        assert ("--cacert=FILE names" in done.stderr) == (why == "not trusted"), done.stderr
 
 
 def test_fleet_commands_with_tls_and_a_token(make_daemon, pki):

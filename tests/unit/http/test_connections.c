@@ -23,6 +23,14 @@ int shutdown(int fd, int how)
     return 0;
 }
 
+static int gone; // the client whose connections have ended, with nothing left to read
+
+ssize_t recv(int fd, void *data, size_t n, int flags)
+{
+    (void)data, (void)n, (void)flags;
+    return fd == gone ? 0 : -1;
+}
+
 bool peer_is_ours(const struct peer *p)
 {
     return p->uid == OURS;
@@ -149,6 +157,26 @@ static void late_heads_first(struct loop *loop)
     end();
 }
 
+// Half a body, and its client has gone: the library may notice only at the deadline.
+static void gone_in_the_middle(struct loop *loop)
+{
+    begin(loop);
+    for (int i = 0; i < PLACES / 4; i++) {
+        connection_head_whole(come(1));
+        connection_receives(made[i], i > 0);
+    }
+    gone = 1;
+    CHECK(come(1)->cut && alive(1) == 1 && !made[0]->cut,
+          "an answer is sent to who sends no more, and nothing is left of the others");
+    gone = 2;
+    all.swept_ms -= CONNECTION_SWEEP_MS;
+    for (int i = 0; i < PLACES / 4; i++)
+        connection_receives(come(1), true);
+    CHECK_INT(alive(1), PLACES / 4, "who has not gone stays, but for one too many");
+    gone = 0;
+    end();
+}
+
 static void many_accounts(struct loop *loop)
 {
     begin(loop);
@@ -252,6 +280,7 @@ int main(void)
     slow_readers(loop);
     full(loop);
     late_heads_first(loop);
+    gone_in_the_middle(loop);
     many_accounts(loop);
     waits(loop);
     crowd(loop);

@@ -11,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "http/server/worker_process.h"
 #include "tests/unit/tap.h"
@@ -106,6 +108,17 @@ static int copy(struct request *q, struct reply *r, struct err *err)
     return reply_made_file(r, &bell, "text/plain");
 }
 
+enum { BUSY_NS = 12000000 }; // more than a round of the loop has for its handlers
+
+static int busy(struct request *q, struct reply *r, struct err *err)
+{
+    struct buf body = BUF_INIT;
+    for (const uint64_t end = clock_mono_ns() + BUSY_NS; clock_mono_ns() < end;)
+        ;
+    buf_fmt(&body, "%s was busy\n", q->name);
+    return reply_text(r, "text/plain", &body, err);
+}
+
 static int form(struct request *q, struct reply *r, struct err *err)
 {
     static const char *const types[] = {"text/plain", "text/csv"};
@@ -148,6 +161,8 @@ static int answer(void *ctx, const struct worker_question *asked, struct request
                        : worker_process_reply(q, a, err);
 }
 
+enum { SLOW_END_BYTES = 64 << 20 };
+
 static int spawn(void *context, int control, pid_t *pid, struct err *err)
 {
     (void)context;
@@ -158,13 +173,18 @@ static int spawn(void *context, int control, pid_t *pid, struct err *err)
         return 0;
     dup2(control, WORKER_CONTROL_FD);
     close_range(WORKER_CONTROL_FD + 1, ~0U, 0);
+    // It ends some milliseconds after it was killed.
+    mmap(NULL, SLOW_END_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
+         -1, 0);
     _exit(worker_process_run(&service, answer, NULL));
 }
 
-static bool never(void *context)
+static bool process_is_outdated;
+
+static bool is_outdated(void *context)
 {
     (void)context;
-    return false;
+    return process_is_outdated;
 }
 
 static int64_t always(void *context)
@@ -188,13 +208,14 @@ static const struct route routes[] = {
     {"GET", "/file", copy, NULL, SCOPE_READ},
     {"GET", "/far/{name}", hello, NULL, SCOPE_READ, .work = much},
     {"GET", "/full/{name}", hello, NULL, SCOPE_READ, .work = much_without_files},
+    {"GET", "/busy/{name}", busy, NULL, SCOPE_READ},
     {"GET", "/form", form, NULL, SCOPE_READ},
     {"GET", "/far-form", form, NULL, SCOPE_READ, .work = much},
     {"DELETE", "/bells", hello, NULL, SCOPE_ADMIN},
     {0},
 };
 static const struct job_service jobs = {.spawn = spawn,
-                                        .is_outdated = never,
+                                        .is_outdated = is_outdated,
                                         .version = always,
                                         .generation = always,
                                         .failed = failed};
@@ -312,6 +333,32 @@ static void workers(struct server *s)
     CHECK(says(ask_with(s, "GET", "/far-form", two), 200, "text/csv"), "as they do in a worker");
 }
 
+static int processes_held(void)
+{
+    int n = 0;
+    char name[40], link[64];
+    for (int fd = 0; fd < 256; fd++) {
+        snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+        ssize_t length = readlink(name, link, sizeof link - 1);
+        n += length > 0 && memmem(link, (size_t)length, "pidfd", 5);
+    }
+    return n;
+}
+
+// The next process may never be needed.
+static void replaced_worker(struct server *s)
+{
+    const int64_t end = clock_mono_ms() + 30000;
+    ask(s, "GET", "/far/Ada");
+    CHECK(processes_held() == 1, "a process is there: %d", processes_held());
+    process_is_outdated = true;
+    CHECK(says(ask(s, "GET", "/far/Bob"), 200, "Bob from Mars"), "a new one answers");
+    process_is_outdated = false;
+    while (processes_held() != 1 && clock_mono_ms() < end)
+        ask(s, "GET", "/hello/Ada");
+    CHECK(processes_held() == 1, "nothing is left of one that was ended: %d", processes_held());
+}
+
 static void limit_of_files(struct server *s)
 {
     ask(s, "GET", "/far/Ada"); // the process is there
@@ -321,6 +368,80 @@ static void limit_of_files(struct server *s)
     files_are_limited = false;
     CHECK(full, "without a file for the response its client is told");
     CHECK(says(ask(s, "GET", "/far/Ada"), 200, "Ada from Mars"), "and it is gone with the limit");
+}
+
+// ---- a crowd of another account that requests without end what takes longer than a round
+
+enum { CROWD = CONNECTIONS_MIN / 4, CROWD_MOST = 10 * CROWD, CROWD_UID = 12345 };
+
+static struct crowd {
+    int answers; // that it got
+    struct crowd_member {
+        struct client c;
+        struct loop_watch *watch;
+    } list[CROWD];
+} crowd;
+
+static bool is_answered(struct client *c)
+{
+    c->text[c->n] = '\0';
+    return strstr(c->text, "was busy\n");
+}
+
+static void hear_crowd(void *ctx, uint32_t events)
+{
+    struct client *c = ctx;
+    hear(c, events);
+    if (!is_answered(c))
+        return;
+    if (++crowd.answers == CROWD_MOST || !send_head(c, "GET", "/busy/crowd", ""))
+        loop_stop(planet.loop);
+}
+
+static void hear_late(void *ctx, uint32_t events)
+{
+    hear(ctx, events);
+    if (is_answered(ctx))
+        loop_stop(planet.loop);
+}
+
+// The kernel knows the account by the socket.
+static bool dial_as_crowd(struct server *s, struct client *c)
+{
+    bool done = seteuid(CROWD_UID) == 0 && dial(s, c);
+    return seteuid(0) == 0 && done;
+}
+
+static void turns(struct server *s)
+{
+    static struct client late;
+    struct err err;
+    bool begun = true;
+    if (geteuid() != 0) {
+        SKIP("only root can be two accounts");
+        return;
+    }
+    for (struct crowd_member *m = crowd.list; m < crowd.list + CROWD; m++) {
+        begun = begun && dial_as_crowd(s, &m->c) && send_head(&m->c, "GET", "/busy/crowd", "");
+        m->watch = loop_watch_fd(planet.loop, m->c.fd, EPOLLIN, hear_crowd, &m->c, &err);
+    }
+    crowd.answers = CROWD_MOST - 2 * CROWD; // all wait by then, and the loop knows what they take
+    loop_run(planet.loop, &err);
+    crowd.answers = 0;
+    for (struct crowd_member *m = crowd.list; m < crowd.list + CROWD; m++)
+        if (is_answered(&m->c))
+            begun = begun && send_head(&m->c, "GET", "/busy/crowd", "");
+    begun = begun && dial(s, &late) && send_head(&late, "GET", "/busy/late", "");
+    struct loop_watch *w = loop_watch_fd(planet.loop, late.fd, EPOLLIN, hear_late, &late, &err);
+    loop_run(planet.loop, &err);
+    CHECK(begun && is_answered(&late) && crowd.answers <= 3 * CROWD,
+          "who comes late has a turn too: after %d of the others", crowd.answers);
+    loop_unwatch(w);
+    close(late.fd);
+    for (struct crowd_member *m = crowd.list; m < crowd.list + CROWD; m++) {
+        loop_unwatch(m->watch);
+        close(m->c.fd);
+    }
 }
 
 static void hear_some(void *ctx, uint32_t events)
@@ -392,7 +513,9 @@ int main(void)
         sources(s);
         heads(s);
         workers(s);
+        replaced_worker(s);
         limit_of_files(s);
+        turns(s);
     }
     server_free(s);
     last_requests(&rules, &config);

@@ -78,6 +78,12 @@ static void test_return(void)
           "and go first, in the old order");
     turns_return(&all, &a[0], 7);
     CHECK(turns_next(&all, any, 0) == &a[0], "also where nothing else waits");
+    turns_add(&all, &a[0], 7);
+    turns_next(&all, any, 0);
+    turns_add(&all, &a[1], 8);
+    turns_return(&all, &a[0], 7);
+    CHECK(turns_next(&all, any, 0) == &a[0] && turns_next(&all, any, 0) == &a[1],
+          "and before other clients, who come later");
 }
 
 int main(void)
