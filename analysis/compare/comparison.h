@@ -23,7 +23,7 @@ struct difference {
     bool known;         // false: single values, no statement about this cell alone
     int cells;          // that took part
     int slower, faster; // cells of the group with that verdict
-    bool within_noise;  // significantly different, but no more than options.noise_percent: the same
+    bool within_noise;  // beyond the threshold, but no more than options.noise_percent: the same
     enum verdict verdict;
 };
 
@@ -76,9 +76,10 @@ struct compare_side {
 
 struct compare_options {
     double threshold_percent; // differences that are significantly smaller do not matter
-    double noise_percent; // what whole runs differ by anyway: less is the same; 0 or NaN: unknown
-    double level;         // false discovery rate of cells, and of groups
-    bool allow_different; // compare although the two ask different questions; warns instead
+    double noise_percent;     // what whole runs differ by, as a factor: less is the same; 0 or NaN:
+                              // unknown
+    double level;             // false discovery rate of cells, and of groups
+    bool allow_different;     // compare although the two ask different questions; warns instead
 };
 #define COMPARE_DEFAULTS ((struct compare_options){.threshold_percent = 3, .level = 0.005})
 

@@ -79,6 +79,12 @@ static double log_of_worse(double percent, bool more_is_better)
     return more_is_better ? -log1p(-fmin(percent, less_most) / 100) : log1p(percent / 100);
 }
 
+// What whole runs differ by anyway, as a log: as much to either side. 0: not known.
+static double noise_log(const struct compare_options *o)
+{
+    return o->noise_percent > 0 ? log1p(o->noise_percent / 100) : 0;
+}
+
 // A shift must be seen at this level, alone among the groups, beyond what is called the same, and
 // be worth the name. Its estimate is lower than the shift by a chance error in half of the cases,
 // by `often` in 20 of 100.
@@ -86,18 +92,27 @@ double difference_detectable(const struct difference *d, bool more_is_better, in
                              const struct compare_options *o)
 {
     static const double shift_most = 10;
-    double step = fmax(o->threshold_percent / 2, o->noise_percent);
     if (!d->known || !(d->df >= 1))
         return NAN;
     double often = dist_t_quantile(0.8, d->df) * d->error;
     double seen = dist_t_quantile(1 - o->level / groups / 2, d->df) * d->error;
-    double named = log_of_worse(step, more_is_better);
+    double named = fmax(log_of_worse(o->threshold_percent / 2, more_is_better), noise_log(o));
     double apart =
         log_of_worse(0.9 * o->threshold_percent, more_is_better) - dist_t_975(d->df) * d->error;
     double shift = fmax(fmax(seen, named), apart) + often;
     if (!(shift < log(shift_most)))
         return INFINITY;
     return more_is_better ? -100 * expm1(-shift) : 100 * expm1(shift);
+}
+
+// Of the difference of two logs: what runs differ by may be as much less as it may be more, or no
+// loss of bandwidth would ever be beyond a noise of 100 %. The difference itself decides, whether
+// it is significant or not, so that no run near the baseline is less sure than one farther away.
+// One whose error is as large as the noise says nothing about it.
+static bool is_within_noise(const struct difference *d, const struct compare_options *o)
+{
+    double noise = noise_log(o);
+    return fabs(log1p(d->percent / 100)) < noise && 2 * d->error <= noise;
 }
 
 // A difference counts if it is significant and not significantly below the threshold. `same` is a
@@ -114,12 +129,10 @@ void difference_judge(struct difference *d, bool more_is_better, const struct co
         return;
     if (d->lo > -0.9 * t && d->hi < 0.9 * t)
         d->verdict = VERDICT_SAME;
-    else if (sure && fabs(worse) < o->noise_percent)
-        d->within_noise = true;
+    else if ((d->within_noise = is_within_noise(d, o)))
+        d->verdict = VERDICT_SAME;
     else if (sure)
         d->verdict = worse > 0 ? VERDICT_SLOWER : VERDICT_FASTER;
-    if (d->within_noise)
-        d->verdict = VERDICT_SAME;
 }
 
 // ---- Groups -------------------------------------------------------------------------------------

@@ -42,6 +42,11 @@ struct metric_labels {
 const struct metric_rule *metric_rule_find(const char *name, struct metric_labels *labels);
 double metric_base_factor(const char *unit); // to seconds, bytes per second, ratios
 bool metric_more_is_better(const char *unit);
+// It is a share of samples or of time that was lost. A loss of 1.3 % instead of 1 % is 0.3 % more,
+// and not 30 %: what judges nodes takes the log of one and the share (docs/VERDICTS.md).
+bool metric_is_loss(const char *name);
+// Added to its values before they are divided: 1 of a loss, else 0.
+double metric_one(const char *name);
 
 struct metrics_input { // borrowed
     const struct spec *spec;

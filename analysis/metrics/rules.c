@@ -224,6 +224,17 @@ bool metric_more_is_better(const char *unit)
     return false;
 }
 
+bool metric_is_loss(const char *name)
+{
+    const char *of = strchr(name, '.'); // behind the benchmark
+    return of && (strcmp(of, ".disturbed_ratio") == 0 || strcmp(of, ".off_cpu.worst_ratio") == 0);
+}
+
+double metric_one(const char *name)
+{
+    return metric_is_loss(name);
+}
+
 static void add_label(struct metric_labels *l, const char *name, size_t name_n, const char *value,
                       size_t value_n)
 {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "analysis/metrics/metrics.h"
+#include "analysis/peers/newest.h"
 #include "analysis/peers/peers.h"
 #include "analysis/peers/spread.h"
 #include "analysis/stats/median.h"
@@ -62,7 +63,7 @@ static int days_probe(const struct fleet *f, int class, const char *metric, stru
 }
 
 // A value a day of one node. Its runs are in order, the newest first.
-static int add_node_days(struct day_value *to, const struct fleet_series *s, int column)
+static int add_node_days(struct day_value *to, const struct fleet_series *s, int column, bool loss)
 {
     int n = 0;
     for (int r = 0; r < s->n;) {
@@ -71,7 +72,7 @@ static int add_node_days(struct day_value *to, const struct fleet_series *s, int
         int found = 0;
         for (; r < s->n && s->runs[r].measured_ms / CLASS_DAY_MS == day; r++)
             if (!isnan(fleet_run_value(&s->runs[r], column)) && found < DAY_RUNS_MAX)
-                of_day[found++] = log(s->runs[r].v[column]);
+                of_day[found++] = newest_log(s->runs[r].v[column], false, loss);
         if (found)
             to[n++] = (struct day_value){day, middle_select(of_day, found)};
     }
@@ -87,23 +88,24 @@ static double quantile_of(const double *sorted, int n, double share)
     return sorted[below] + (at - below) * (above - sorted[below]);
 }
 
-static struct class_day describe_day(const struct day_value *list, int n, double *sorted)
+static struct class_day describe_day(const struct day_value *list, int n, bool loss, double *sorted)
 {
     struct class_day d = {.day = list[0].day, .n = n, .low = NAN, .high = NAN};
     for (int i = 0; i < n; i++)
         sorted[i] = list[i].x;
-    d.median = exp(quantile_of(sorted, n, 0.5));
-    d.q1 = exp(quantile_of(sorted, n, 0.25));
-    d.q3 = exp(quantile_of(sorted, n, 0.75));
+    d.median = newest_value(quantile_of(sorted, n, 0.5), false, loss);
+    d.q1 = newest_value(quantile_of(sorted, n, 0.25), false, loss);
+    d.q3 = newest_value(quantile_of(sorted, n, 0.75), false, loss);
     if (n < PEERS_MIN)
         return d;
     struct spread s = spread_of(sorted, n, 0);
-    d.low = exp(s.centre - DAY_BAND * s.scale);
-    d.high = exp(s.centre + DAY_BAND * s.scale);
+    d.low = fmax(0, newest_value(s.centre - DAY_BAND * s.scale, false, loss));
+    d.high = newest_value(s.centre + DAY_BAND * s.scale, false, loss);
     return d;
 }
 
-static int days_fill(struct class_days *c, struct day_value *list, int n, struct err *err)
+static int days_fill(struct class_days *c, struct day_value *list, int n, bool loss,
+                     struct err *err)
 {
     CLEANUP_MEM double *sorted = malloc((n + 1) * sizeof *sorted);
     int days = 0;
@@ -117,7 +119,7 @@ static int days_fill(struct class_days *c, struct day_value *list, int n, struct
     for (int from = 0, end; from < n; from = end) {
         for (end = from; end < n && list[end].day == list[from].day; end++)
             ;
-        c->list[c->n++] = describe_day(list + from, end - from, sorted);
+        c->list[c->n++] = describe_day(list + from, end - from, loss, sorted);
     }
     return 0;
 }
@@ -135,13 +137,14 @@ int class_days_make(struct class_days *out, const struct fleet *f, int class, co
                               .metric = p->metrics.list[column],
                               .unit = p->units[column],
                               .more = metric_more_is_better(p->units[column])};
+    const bool loss = metric_is_loss(metric);
     CLEANUP_MEM struct day_value *list = malloc((f->runs + 1) * sizeof *list);
     if (!list)
         return days_no_memory(err);
     for (int i = 0; i < f->n_series; i++)
         if (f->one[i].probe == probe)
-            n += add_node_days(list + n, &f->one[i], column);
-    if (days_fill(&made, list, n, err) < 0) {
+            n += add_node_days(list + n, &f->one[i], column, loss);
+    if (days_fill(&made, list, n, loss, err) < 0) {
         class_days_fini(&made);
         return -1;
     }

@@ -71,7 +71,7 @@ static bool metric_spread(const struct newest *n, int metric, double *scratch, s
     if (count < REFERENCE_NODES_MIN)
         return false;
     qsort(scratch, count, sizeof *scratch, reference_ascending);
-    kinds_find(&kinds, scratch, count, REFERENCE_KINDS_LEAST);
+    kinds_find(&kinds, scratch, count, REFERENCE_KINDS_LEAST, n->grain[metric]);
     *out = kinds.list[kinds_largest(&kinds)].spread;
     return true;
 }
@@ -90,7 +90,7 @@ static void describe_metric(struct class_reference_metric *m, const struct fleet
     m->metrics_version = p->metrics_version;
     snprintf(m->name, sizeof m->name, "%s", fleet_table_metric(t, f, metric));
     snprintf(m->unit, sizeof m->unit, "%s", fleet_table_unit(t, f, metric));
-    m->median = exp(t->more[metric] ? -s->centre : s->centre);
+    m->median = newest_value(s->centre, t->more[metric], t->loss[metric]);
     m->spread = fmax(s->scale, KIND_SCALE_MIN);
     m->runs = fmax(isnan(noise) ? 0 : noise, KIND_SCALE_MIN);
     m->nodes = s->n;
@@ -483,8 +483,8 @@ static const struct class_reference_metric *metric_of(const struct class_referen
 
 static double how_much_worse(const struct class_reference_metric *m, double value)
 {
-    double above = log(value / m->median);
-    return metric_more_is_better(m->unit) ? -above : above;
+    bool more = metric_more_is_better(m->unit), loss = metric_is_loss(m->name);
+    return newest_log(value, more, loss) - newest_log(m->median, more, loss);
 }
 
 static double chance(const struct class_reference_metric *m, double worse)
@@ -505,8 +505,8 @@ static void take_metric(struct class_reference_verdict *out, const struct class_
         return;
     out->worst = m;
     out->value = value;
-    out->percent = 100 * (value / m->median - 1);
     out->more = metric_more_is_better(m->unit);
+    out->percent = 100 * expm1(out->more ? -worse : worse);
     out->slower = worse;
     out->q = q;
 }

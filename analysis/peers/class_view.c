@@ -20,11 +20,6 @@ static int class_no_memory(struct err *err)
 
 // ---- Making
 
-static double class_metric_value(bool more, double x)
-{
-    return exp(more ? -x : x);
-}
-
 static int class_ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -33,7 +28,7 @@ static int class_ascending(const void *a, const void *b)
 
 // Too few nodes for kinds and a limit: their centre and spread alone.
 static void describe_few(struct class_view_metric *m, const double *x, int nodes, bool more,
-                         double *scratch)
+                         bool loss, double *scratch)
 {
     int n = 0;
     for (int i = 0; i < nodes; i++)
@@ -45,11 +40,11 @@ static void describe_few(struct class_view_metric *m, const double *x, int nodes
     struct spread s = spread_of(scratch, n, 0);
     m->n = 1;
     m->kinds[0] =
-        (struct class_view_kind){n, class_metric_value(more, s.centre), 100 * s.scale, (double)NAN};
+        (struct class_view_kind){n, newest_value(s.centre, more, loss), 100 * s.scale, (double)NAN};
 }
 
 static void describe_kinds(struct class_view_metric *m, const struct peers *p, int at,
-                           const struct peers_table *t, int metric, bool more)
+                           const struct peers_table *t, int metric, bool more, bool loss)
 {
     static const struct peers_options options = PEERS_DEFAULTS;
     const struct kinds *k = &p->list[at].kinds[metric];
@@ -58,7 +53,7 @@ static void describe_kinds(struct class_view_metric *m, const struct peers *p, i
     m->largest = kinds_largest(k);
     for (int i = 0; i < k->n; i++)
         m->kinds[i] = (struct class_view_kind){k->list[i].spread.n,
-                                               class_metric_value(more, k->list[i].spread.centre),
+                                               newest_value(k->list[i].spread.centre, more, loss),
                                                100 * k->list[i].spread.scale, (double)NAN};
     for (int row = 0; row < t->nodes; row++) {
         if (isnan(x[row]))
@@ -66,7 +61,7 @@ static void describe_kinds(struct class_view_metric *m, const struct peers *p, i
         struct class_view_kind *of = &m->kinds[kinds_of(k, x[row])];
         if (isnan(of->limit))
             of->limit =
-                class_metric_value(more, peers_place_of(p, at, t, row, metric, &options).limit);
+                newest_value(peers_place_of(p, at, t, row, metric, &options).limit, more, loss);
     }
 }
 
@@ -78,11 +73,11 @@ static int describe_metrics(struct class_view *v, const struct peers *p, int at,
     if (!scratch || !v->metric)
         return class_no_memory(err);
     for (int m = 0; m < t->metrics; m++) {
-        bool more = v->table.more[m];
+        bool more = v->table.more[m], loss = v->table.loss[m];
         if (p->list[at].kinds[m].n == 0)
-            describe_few(&v->metric[m], t->x + (size_t)m * t->nodes, t->nodes, more, scratch);
+            describe_few(&v->metric[m], t->x + (size_t)m * t->nodes, t->nodes, more, loss, scratch);
         else
-            describe_kinds(&v->metric[m], p, at, t, m, more);
+            describe_kinds(&v->metric[m], p, at, t, m, more, loss);
     }
     return 0;
 }
@@ -164,8 +159,8 @@ static int class_work_fill(struct class_work *c, const struct fleet *f, int clas
         struct newest *n = &c->newest[c->n++];
         if (fleet_table_make(t, f, i, NULL, err) < 0 || newest_find(n, &t->in, false, err) < 0)
             return -1;
-        c->levels[c->n - 1] = (struct peers_table){n->nodes, n->metrics, n->probes, n->probe,
-                                                   n->now,   n->runs,    n->days};
+        c->levels[c->n - 1] = peers_table_of(n, false);
+        c->levels[c->n - 1].scatter = NULL; // the limit of a kind, not of one node
     }
     return 0;
 }
@@ -286,7 +281,8 @@ static void write_class_values(const struct class_view *v, int metric, struct js
     jsonw_array(w, "values");
     for (int i = 0; i < v->table.in.nodes; i++) {
         double x = now[v->order[i]];
-        jsonw_digits(w, NULL, isnan(x) ? x : class_metric_value(v->table.more[metric], x),
+        jsonw_digits(w, NULL,
+                     isnan(x) ? x : newest_value(x, v->table.more[metric], v->table.loss[metric]),
                      CLASS_DIGITS);
     }
     jsonw_end(w);
@@ -301,6 +297,7 @@ static void write_class_metric(const struct class_view *v, int metric, bool valu
     jsonw_text(w, "metric", fleet_table_metric(&v->table, v->f, metric));
     jsonw_text(w, "unit", fleet_table_unit(&v->table, v->f, metric));
     jsonw_text(w, "better", v->table.more[metric] ? "more" : "less");
+    jsonw_bool(w, "loss", v->table.loss[metric]);
     jsonw_text(w, "benchmark", p->benchmark);
     jsonw_text(w, "variant", p->variant);
     write_class_kind(m->n ? &m->kinds[m->largest] : &none, w);

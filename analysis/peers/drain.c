@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "analysis/metrics/metrics.h"
 #include "analysis/peers/fleet_view.h"
 #include "base/cleanup.h"
 #include "base/figures.h"
@@ -50,6 +51,7 @@ struct drain_maker {
     const struct fleet *f;
     const char *const *reasons;
     int *drained;  // [class]: nodes with our reason, and those that are to get it
+    int *listed;   // [class]: nodes that Slurm lists; others may be gone since long
     bool *found;   // [node]: something is wrong with it
     bool *in_plan; // [node]
 };
@@ -57,7 +59,7 @@ struct drain_maker {
 static enum drain_verdict drain_verdict_of(const struct drain_maker *m,
                                            const struct fleet_finding *one)
 {
-    int share = fleet_class_nodes(m->f, one->class) / DRAIN_CLASS_SHARE;
+    int share = m->listed[one->class] / DRAIN_CLASS_SHARE;
     const char *has = m->reasons ? m->reasons[one->nodes[0]] : NULL;
     return !m->reasons                                     ? DRAIN_NOT_KNOWN
            : !is_plain(m->f->nodes.list[one->nodes[0]])    ? DRAIN_NOT_A_NAME
@@ -80,15 +82,27 @@ static void plan_add(struct drain_maker *m, enum drain_verdict verdict, int node
     m->drained[one->class]++;
 }
 
+// Like its peers, in the metric that our reason names too.
+static bool is_like_peers(const struct drain_maker *m, const struct fleet_findings *list, int node)
+{
+    const char *metric = strrchr(m->reasons[node], ' ');
+    bool named = metric && metric_rule_find(metric + 1, NULL);
+    return !m->found[node] && list->judged[node].by_peers &&
+           (!named || fleet_node_has(m->f, node, metric + 1));
+}
+
 static void plan_fill(struct drain_maker *m, const struct fleet_findings *list)
 {
     const struct fleet *f = m->f;
-    for (int i = 0; m->reasons && i < f->nodes.n; i++)
-        if (is_ours(m->reasons[i])) {
-            m->plan->ours++;
-            if (f->node[i].class >= 0)
-                m->drained[f->node[i].class]++;
+    for (int i = 0; m->reasons && i < f->nodes.n; i++) {
+        bool ours = is_ours(m->reasons[i]), listed = m->reasons[i] != NULL;
+        m->plan->ours += ours;
+        m->plan->listed += listed;
+        if (f->node[i].class >= 0) {
+            m->drained[f->node[i].class] += ours;
+            m->listed[f->node[i].class] += listed;
         }
+    }
     for (int i = 0; i < list->n; i++) {
         const struct fleet_finding *one = &list->list[i];
         if (one->what == FINDING_GROUP)
@@ -98,8 +112,7 @@ static void plan_fill(struct drain_maker *m, const struct fleet_findings *list)
             plan_add(m, drain_verdict_of(m, one), one->nodes[0], one);
     }
     for (int i = 0; m->reasons && i < f->nodes.n; i++)
-        if (is_ours(m->reasons[i]) && !m->found[i] && is_plain(f->nodes.list[i]) &&
-            fleet_node_judged(f, i))
+        if (is_ours(m->reasons[i]) && is_plain(f->nodes.list[i]) && is_like_peers(m, list, i))
             plan_add(m, DRAIN_RESUME, i, NULL);
 }
 
@@ -107,15 +120,16 @@ int drain_plan_make(struct drain_plan *out, const struct fleet *f,
                     const struct fleet_findings *list, const char *const *reasons, struct err *err)
 {
     CLEANUP_MEM int *drained = calloc((size_t)f->classes.n + 1, sizeof *drained);
+    CLEANUP_MEM int *listed = calloc((size_t)f->classes.n + 1, sizeof *listed);
     CLEANUP_MEM bool *found = calloc((size_t)f->nodes.n + 1, sizeof *found);
     CLEANUP_MEM bool *in_plan = calloc((size_t)f->nodes.n + 1, sizeof *in_plan);
     *out = (struct drain_plan){.known = reasons != NULL};
     out->list = calloc((size_t)f->nodes.n + 1, sizeof *out->list);
-    if (!drained || !found || !in_plan || !out->list) {
+    if (!drained || !listed || !found || !in_plan || !out->list) {
         drain_plan_fini(out);
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the nodes to drain");
     }
-    plan_fill(&(struct drain_maker){out, f, reasons, drained, found, in_plan}, list);
+    plan_fill(&(struct drain_maker){out, f, reasons, drained, listed, found, in_plan}, list);
     return 0;
 }
 

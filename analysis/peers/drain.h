@@ -37,6 +37,7 @@ struct drain_plan {
     struct drain_one *list; // in the order of the findings, nodes to resume last; owned
     int drains;             // DRAIN_NODE
     int ours;               // nodes of the fleet that have our reason
+    int listed;             // that Slurm lists: limits are shares of these
     bool known;             // Slurm's reasons are
 };
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/metrics/metrics.h"
+#include "analysis/peers/newest.h"
 #include "analysis/stats/change_points.h"
 #include "analysis/stats/distributions.h"
 #include "analysis/stats/median.h"
@@ -95,7 +96,7 @@ static int drift_pick_days(struct drift_work *w, struct err *err)
 
 // The newest value of each day of a node, less the median of its days before. Returns that median;
 // NaN: it has too few of them, and no values.
-static double drift_fill_node(struct drift_work *w, int at, int column, bool more)
+static double drift_fill_node(struct drift_work *w, int at, int column, bool more, bool loss)
 {
     const struct fleet_series *s = &w->f->one[w->series[at]];
     double before[DRIFT_BEFORE];
@@ -110,7 +111,7 @@ static double drift_fill_node(struct drift_work *w, int at, int column, bool mor
             continue;
         double *x = &w->x[(size_t)k * w->n + at];
         if (isnan(*x))
-            *x = (more ? -1 : 1) * log(s->runs[r].v[column]);
+            *x = newest_log(s->runs[r].v[column], more, loss);
     }
     for (int d = 0; d < w->before; d++)
         if (!isnan(w->x[(size_t)d * w->n + at]))
@@ -218,9 +219,10 @@ static int drift_metric(struct drift_work *w, int column, struct drift_metric *o
 {
     double m[DRIFT_ALL], *level = w->scratch + w->n;
     int64_t day[DRIFT_ALL];
+    bool loss = metric_is_loss(out->metric);
     int n = 0, before = 0;
     for (int i = 0; i < w->n; i++) {
-        double of = drift_fill_node(w, i, column, out->more);
+        double of = drift_fill_node(w, i, column, out->more, loss);
         if (!isnan(of))
             level[out->nodes++] = of;
     }
@@ -245,8 +247,9 @@ static int drift_metric(struct drift_work *w, int column, struct drift_metric *o
     out->percent = 100 * expm1(sign * best->change);
     out->lo = fmin(one, other);
     out->hi = fmax(one, other);
-    out->was = exp(sign * middle_select(level, out->nodes));
-    out->value = out->was * (1 + out->percent / 100);
+    double was = middle_select(level, out->nodes);
+    out->was = newest_value(was, out->more, loss);
+    out->value = newest_value(was + best->change, out->more, loss);
     return best == &step ? drift_since(out, m, day, n, err) : 0;
 }
 

@@ -39,7 +39,7 @@ struct drift {
     int class;
     enum peers_grade grade; // PEERS_FINE: none
     double p;               // of the class; NaN: too few days or nodes
-    int tested, worse;      // metrics; worse by DRIFT_LEAST at least, with a p up to DRIFT_SUSPECT
+    int tested, worse;      // metrics; worse by DRIFT_LEAST at least, with a q of at most 5 %
     struct drift_metric worst;
 };
 

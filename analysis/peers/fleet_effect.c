@@ -309,6 +309,7 @@ static void fill_values(const struct effect_search *s, struct effect_arrays *a, 
 {
     const struct fleet *f = s->f;
     size_t cells = (size_t)f->nodes.n * a->runs;
+    float loss = metric_is_loss(metric); // as logs of it are taken
     int column = -1;
     for (size_t i = 0; i < cells; i++)
         a->v[i] = NAN;
@@ -320,7 +321,7 @@ static void fill_values(const struct effect_search *s, struct effect_arrays *a, 
         probe = one->probe;
         int runs = column >= 0 && is_of(s, a, one) ? one->n : 0;
         for (int r = 0; r < runs; r++)
-            v[r] = column < one->runs[r].n ? one->runs[r].v[column] : NAN;
+            v[r] = column < one->runs[r].n ? one->runs[r].v[column] + loss : NAN;
     }
 }
 
@@ -348,7 +349,7 @@ static int add_metric_effect(const struct effect_search *s, struct effect_arrays
     return 0;
 }
 
-// The metrics of the measurement that `probe` is the first one of.
+// The metrics of the measurement that `probe` is the first one of that counts.
 static int add_measurement(const struct effect_search *s, struct effect_arrays *a, int probe,
                            const char *key, struct fleet_effect *out, struct err *err)
 {
@@ -370,13 +371,29 @@ static int add_measurement(const struct effect_search *s, struct effect_arrays *
     return rc;
 }
 
+// Whether some node that changed has enough runs of the probe. A measurement without one says
+// nothing, and a single node may bring thousands of them.
+static void find_probes_of_changed(const struct effect_search *s, bool *counts)
+{
+    for (int i = 0; i < s->f->n_series; i++) {
+        const struct fleet_series *one = &s->f->one[i];
+        counts[one->probe] |= s->changed[one->node] > 0 && one->n >= 2 * EFFECT_RUNS_MIN;
+    }
+}
+
 static int find_metrics_of(const struct effect_search *s, struct effect_arrays *a,
                            struct fleet_effect *out, struct err *err)
 {
     struct interned keys = {0};
     char key[PROBE_KEY_ROOM];
     int rc = 0;
+    CLEANUP_MEM bool *counts = calloc(s->f->probes.n + 1, sizeof *counts);
+    if (!counts)
+        return effect_no_memory(err);
+    find_probes_of_changed(s, counts);
     for (int p = 0; p < s->f->probes.n && rc == 0; p++) {
+        if (!counts[p])
+            continue;
         int before = keys.n;
         probe_key(&s->f->probe[p], key, sizeof key);
         int at = interned_add(&keys, key, err);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/metrics/metrics.h"
 #include "analysis/peers/past.h"
 #include "analysis/peers/table.h"
 #include "base/cleanup.h"
@@ -57,7 +58,7 @@ static struct fleet_finding *new_finding(struct findings_work *w, const struct f
 
 static double finding_value(const struct fleet_finding *one, double x)
 {
-    return exp(one->more ? -x : x);
+    return newest_value(x, one->more, metric_is_loss(one->metric));
 }
 
 static double percent_at(const struct fleet_finding *one, double above)
@@ -120,10 +121,10 @@ static int add_found_node(struct findings_work *w, int class, int row, const str
     one->p = node->p;
     one->q = node->q;
     one->mirror = peers_mirror(&p->list[class]);
-    for (int r = 0; r < NEWEST_RUNS; r++) {
-        const struct fleet_run *run =
-            fleet_table_run(t, w->f, row, t->metric_probe[node->worst], r);
-        if (run && r < fleet_table_runs(t, row, t->metric_probe[node->worst]))
+    const int probe = t->metric_probe[node->worst], runs = fleet_table_runs(t, row, probe);
+    for (int r = 0; r < runs && one->n_runs < NEWEST_RUNS; r++) {
+        const struct fleet_run *run = fleet_table_run(t, w->f, row, probe, r);
+        if (run && !isnan(fleet_run_value(run, t->column[node->worst]))) // others say nothing of it
             one->runs[one->n_runs++] = run->id;
     }
     return name_metrics(one, t, w->f, node->worse_in, err);
@@ -165,9 +166,7 @@ static int add_one_group(struct findings_work *w, int class, const struct peers_
 static int describe_class(struct findings_work *w, int class, struct err *err)
 {
     const struct peers_class *c = &w->peers.list[class], *past = &w->past.list[class];
-    const struct newest *n = &w->newest[class];
-    const struct peers_table changes = {n->nodes,  n->metrics, n->probes, n->probe,
-                                        n->change, n->runs,    n->days};
+    const struct peers_table changes = peers_table_of(&w->newest[class], true);
     for (int i = 0; i < c->nodes; i++) {
         int rc = 0;
         if (c->node[i].grade && c->node[i].grade >= past->node[i].grade)
@@ -190,7 +189,9 @@ static int date_finding(struct fleet_finding *one, const struct findings_work *w
 {
     const struct fleet_table *t = &w->table[class];
     int probe = t->metric_probe[one->metric_at], since = past_since(c, one->row, err);
-    int runs = one->n_runs, before = fleet_table_runs(t, one->row, probe) - runs;
+    int runs = one->n_runs, before = -runs;
+    for (int r = 0; r < t->in.runs; r++)
+        before += !isnan(c->x[(size_t)one->row * t->in.runs + r]);
     if (since == -2)
         return -1;
     const struct fleet_run *run =
@@ -278,8 +279,7 @@ static int make_tables(struct findings_work *w, struct err *err)
         w->in[w->n++] = t->in;
         if (newest_find(n, &t->in, true, err) < 0)
             return -1;
-        w->levels[w->n - 1] = (struct peers_table){n->nodes, n->metrics, n->probes, n->probe,
-                                                   n->now,   n->runs,    n->days};
+        w->levels[w->n - 1] = peers_table_of(n, false);
         w->out->nodes += t->in.nodes;
         w->out->metrics += t->in.metrics;
     }
@@ -292,11 +292,15 @@ static double worse_by(bool more, double above)
     return 100 * (more ? -expm1(-above) : expm1(above));
 }
 
-// All nodes of a class by their peers, each by the metric that is worst.
+// All nodes of a class: by what each was judged, and its metric that is worst beside its peers.
 static void judge_all(struct findings_work *w, int class)
 {
     const struct fleet_table *t = &w->table[class];
-    const struct peers_class *c = &w->peers.list[class];
+    const struct peers_class *c = &w->peers.list[class], *past = &w->past.list[class];
+    for (int row = 0; row < c->nodes; row++) {
+        w->out->judged[t->node[row]].by_peers = c->node[row].tested > 0;
+        w->out->judged[t->node[row]].by_past = past->node[row].tested > 0;
+    }
     for (int metric = 0; metric < c->metrics; metric++)
         for (int row = 0; row < c->nodes; row++) {
             struct fleet_judged *one = &w->out->judged[t->node[row]];
@@ -437,18 +441,18 @@ static void place_set(struct fleet_place *out, const struct findings_work *w, in
     const struct fleet_table *t = &w->table[class];
     struct peers_place at =
         peers_place_of(&w->peers, class, &w->levels[class], row, metric, &outlier_options);
-    bool more = t->more[metric];
+    bool more = t->more[metric], loss = t->loss[metric];
     int probe = t->metric_probe[metric];
     *out =
         (struct fleet_place){.probe = t->probe[probe],
                              .metric = fleet_table_metric(t, w->f, metric),
                              .unit = fleet_table_unit(t, w->f, metric),
                              .more = more,
-                             .runs = w->newest[class].runs[(size_t)probe * t->in.nodes + row],
-                             .value = exp(more ? -at.x : at.x),
-                             .peers = exp(more ? -at.centre : at.centre),
+                             .runs = w->newest[class].runs[(size_t)metric * t->in.nodes + row],
+                             .value = newest_value(at.x, more, loss),
+                             .peers = newest_value(at.centre, more, loss),
                              .spread = 100 * at.scale,
-                             .limit = exp(more ? -at.limit : at.limit),
+                             .limit = newest_value(at.limit, more, loss),
                              .worse = worse_by(more, at.x - at.centre),
                              .z = at.scale > 0 ? (at.x - at.centre) / at.scale : NAN,
                              .percentile = 100 * peers_share_better(&w->peers.list[class],

@@ -47,6 +47,7 @@ struct fleet_finding {
 struct fleet_judged {
     enum peers_grade grade; // against its peers or its own past, whichever is worse
     bool grouped;           // it belongs to a group that is a finding
+    bool by_peers, by_past; // it was compared with them, in one metric at least
     const char *metric;     // its worst one; borrowed; NULL: it was not judged
     double worse;           // per cent by which this one is worse than its peers'; less: better
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/metrics/metrics.h"
+#include "analysis/peers/newest.h"
 #include "analysis/peers/peers.h"
 #include "analysis/peers/spread.h"
 #include "analysis/stats/change_points.h"
@@ -78,7 +79,7 @@ static int history_ascending(const void *a, const void *b)
 }
 
 static void point_band(struct fleet_point *p, const struct fleet *f, int probe, int column,
-                       double *scratch)
+                       bool loss, double *scratch)
 {
     int n = 0, nodes = 0;
     int64_t day = p->measured_ms / HISTORY_DAY_MS;
@@ -89,7 +90,7 @@ static void point_band(struct fleet_point *p, const struct fleet *f, int probe, 
         for (int r = 0; r < s->n && s->probe == probe; r++) {
             double v = fleet_run_value(&s->runs[r], column);
             if (s->runs[r].measured_ms / HISTORY_DAY_MS == day && !isnan(v))
-                scratch[n++] = log(v);
+                scratch[n++] = newest_log(v, false, loss);
         }
         nodes += n > before;
     }
@@ -97,9 +98,9 @@ static void point_band(struct fleet_point *p, const struct fleet *f, int probe, 
         return;
     qsort(scratch, n, sizeof *scratch, history_ascending);
     struct spread band = spread_of(scratch, n, 0);
-    p->median = exp(middle_of(scratch, n));
-    p->low = exp(band.centre - BAND * band.scale);
-    p->high = exp(band.centre + BAND * band.scale);
+    p->median = newest_value(middle_of(scratch, n), false, loss);
+    p->low = fmax(0, newest_value(band.centre - BAND * band.scale, false, loss));
+    p->high = newest_value(band.centre + BAND * band.scale, false, loss);
 }
 
 static bool point_setup_differs(const void *ctx, int i)
@@ -113,12 +114,13 @@ static int mark_changes(struct fleet_history *h, struct err *err)
     CLEANUP_MEM struct change_point *points = NULL;
     bool banded = true;
     int searched;
+    double one = metric_one(h->metric);
     if (!v)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a history");
     for (int i = 0; i < h->n; i++)
         banded = banded && !isnan(h->list[i].median);
     for (int i = 0; i < h->n; i++)
-        v[i] = h->list[i].value / (banded ? h->list[i].median : 1);
+        v[i] = (h->list[i].value + one) / (banded ? h->list[i].median + one : 1);
     int n = series_changes(&points, &searched, v, h->n, &change_options, err);
     for (int i = 0; i < n; i++) {
         struct fleet_point *p = &h->list[points[i].at];
@@ -141,6 +143,7 @@ static int history_fill(struct fleet_history *h, const struct fleet *f, int seri
     const struct fleet_series *s = &f->one[series];
     CLEANUP_MEM double *scratch = malloc((f->runs + 1) * sizeof *scratch);
     struct setup_hashes before = {"", ""}, now;
+    const bool loss = metric_is_loss(h->metric);
     h->list = calloc(s->n + 1, sizeof *h->list);
     if (!scratch || !h->list)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a history");
@@ -156,7 +159,7 @@ static int history_fill(struct fleet_history *h, const struct fleet *f, int seri
                                   .value = value,
                                   .setup_changed = setup_hashes_differ(&before, &now)};
         before = now;
-        point_band(p, f, s->probe, column, scratch);
+        point_band(p, f, s->probe, column, loss, scratch);
     }
     return mark_changes(h, err);
 }

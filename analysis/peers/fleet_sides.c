@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/compare/fact_changes.h"
+#include "analysis/metrics/metrics.h"
 #include "base/cleanup.h"
 
 static int sides_no_memory(struct err *err)
@@ -195,7 +196,9 @@ static int sides_measure(struct sides_metric *m, int nodes)
         largest = fmax(largest, m->of[i].value);
         n++;
     }
-    m->distance = n > 1 && least > 0 ? log(largest / least) : 0;
+    bool loss = metric_is_loss(m->metric);
+    m->distance =
+        n > 1 && least > 0 ? newest_log(largest, false, loss) - newest_log(least, false, loss) : 0;
     return n;
 }
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/peers/peers.h"
 #include "analysis/peers/spread.h"
 #include "analysis/stats/distributions.h"
 #include "analysis/stats/median.h"
@@ -49,10 +48,20 @@ bool fleet_node_enough(const struct fleet *f, int node)
     return false;
 }
 
-bool fleet_node_judged(const struct fleet *f, int node)
+bool fleet_node_has(const struct fleet *f, int node, const char *metric)
 {
-    return f->node[node].class >= 0 && fleet_node_enough(f, node) &&
-           fleet_class_nodes(f, f->node[node].class) >= PEERS_MIN;
+    const struct fleet_node *n = &f->node[node];
+    for (int k = 0; k < n->n; k++) {
+        const struct fleet_series *s = &f->one[n->series[k]];
+        const struct fleet_probe *p = &f->probe[s->probe];
+        int column = interned_find(&p->metrics, metric), values = 0;
+        int runs = column < 0 || p->class != n->class ? 0 : fleet_series_runs(f, s, NULL);
+        for (int r = 0; r < runs; r++)
+            values += !isnan(fleet_run_value(&s->runs[r], column));
+        if (values >= RUNS_MIN && !isnan(fleet_run_value(&s->runs[0], column)))
+            return true;
+    }
+    return false;
 }
 
 int fleet_classes(struct fleet_class_row **list, const struct fleet *f, struct err *err)
@@ -177,12 +186,6 @@ static int view_ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// x is less the better: turned back into a value.
-static double view_value(bool more, double x)
-{
-    return exp(more ? -x : x);
-}
-
 static int view_newest(const struct fleet_view *v, int row, double *out)
 {
     const double *x = v->column.x + (size_t)row * v->table.in.runs;
@@ -200,8 +203,9 @@ static void rank_interval(struct fleet_rank *r, const struct fleet_view *v, int 
     const struct fleet_table *t = &v->table;
     if (!isnan(noise)) {
         double reach = VIEW_975 * noise * newest_error(r->runs);
-        r->lo = r->value * exp(-reach);
-        r->hi = r->value * exp(reach);
+        double x = newest_log(r->value, false, t->loss[metric]);
+        r->lo = fmax(0, newest_value(x - reach, false, t->loss[metric]));
+        r->hi = newest_value(x + reach, false, t->loss[metric]);
         return;
     }
     int series = t->series[row * t->in.probes + t->metric_probe[metric]];
@@ -260,15 +264,16 @@ int fleet_ranking_make(struct fleet_ranking *out, struct fleet_view *v, int metr
         struct fleet_rank *r = &made.list[made.n];
         sorted[made.n] = middle_select(five, runs);
         *r = (struct fleet_rank){.node = t->node[i], .runs = runs, .lo = NAN, .hi = NAN};
-        r->value = view_value(made.more, sorted[made.n++]);
+        r->value = newest_value(sorted[made.n++], made.more, t->loss[metric]);
         rank_interval(r, v, metric, i, noise);
     }
     qsort(sorted, made.n, sizeof *sorted, view_ascending);
     struct spread s = made.n ? spread_of(sorted, made.n, 0) : (struct spread){NAN, NAN, 0};
-    made.median = view_value(made.more, s.centre);
+    double one = t->loss[metric]; // as the logs are taken
+    made.median = newest_value(s.centre, made.more, t->loss[metric]);
     made.spread = 100 * s.scale;
     for (int i = 0; i < made.n; i++)
-        made.list[i].percent = 100 * (made.list[i].value / made.median - 1);
+        made.list[i].percent = 100 * ((one + made.list[i].value) / (one + made.median) - 1);
     qsort_r(made.list, made.n, sizeof *made.list, larger_x, &made.more);
     *out = made;
     return 0;
@@ -322,20 +327,22 @@ struct share_centre {
     double centre, error, df; // error NaN: too few nodes
 };
 
-static struct share_centre share_describe(struct fleet_share *s, bool more, double *x, int n)
+static struct share_centre share_describe(struct fleet_share *s, bool more, bool loss, double *x,
+                                          int n)
 {
     qsort(x, n, sizeof *x, view_ascending);
     struct spread spread = spread_of(x, n, 0);
     // Of three nodes there is less than one degree of freedom, which no interval is made of.
     struct share_centre c = {spread.centre, NAN, fmax(1, spread_freedom(n))};
-    s->median = view_value(more, c.centre);
+    s->median = newest_value(c.centre, more, loss);
     s->lo = s->hi = NAN;
     if (n < SHARE_NODES_MIN)
         return c;
     c.error = spread.scale * newest_error(n);
     double reach = dist_t_975(c.df) * c.error;
-    double one = view_value(more, c.centre - reach), other = view_value(more, c.centre + reach);
-    s->lo = fmin(one, other);
+    double one = newest_value(c.centre - reach, more, loss),
+           other = newest_value(c.centre + reach, more, loss);
+    s->lo = fmax(0, fmin(one, other));
     s->hi = fmax(one, other);
     return c;
 }
@@ -355,8 +362,17 @@ static void share_compare(struct fleet_share *s, bool more, const struct share_c
     s->q = error > 0 ? dist_t_two_sided(above / error, df) : above == 0;
 }
 
-static int shares_find(struct fleet_shares *out, const double *x, const int *group, int nodes,
-                       struct err *err)
+// The first in this order is what the others are compared with.
+static int larger_share(const void *a, const void *b)
+{
+    const struct fleet_share *x = a, *y = b;
+    if (x->nodes != y->nodes)
+        return y->nodes - x->nodes;
+    return strcmp(x->value ? x->value : "", y->value ? y->value : "");
+}
+
+static int shares_find(struct fleet_shares *out, bool loss, const double *x, const int *group,
+                       int nodes, struct err *err)
 {
     CLEANUP_MEM double *own = malloc((nodes + 1) * sizeof *own);
     CLEANUP_MEM double *q = malloc((out->n + 1) * sizeof *q);
@@ -370,8 +386,8 @@ static int shares_find(struct fleet_shares *out, const double *x, const int *gro
         for (int i = 0; i < nodes; i++)
             if (group[i] == g)
                 own[n++] = x[i];
-        c[g] = share_describe(&out->list[g], out->more, own, n);
-        base = out->list[g].nodes > out->list[base].nodes ? g : base;
+        c[g] = share_describe(&out->list[g], out->more, loss, own, n);
+        base = larger_share(&out->list[g], &out->list[base]) < 0 ? g : base;
     }
     for (int g = 0; g < out->n; g++) {
         share_compare(&out->list[g], out->more, &c[g], &c[base]);
@@ -386,14 +402,6 @@ static int shares_find(struct fleet_shares *out, const double *x, const int *gro
             q[g] <= VIEW_SIGNIFICANT && fabs(out->list[g].percent) >= VIEW_LEAST_PERCENT;
     }
     return 0;
-}
-
-static int larger_share(const void *a, const void *b)
-{
-    const struct fleet_share *x = a, *y = b;
-    if (x->nodes != y->nodes)
-        return y->nodes - x->nodes;
-    return strcmp(x->value ? x->value : "", y->value ? y->value : "");
 }
 
 int fleet_shares_make(struct fleet_shares *out, struct fleet_view *v, int metric, const char *fact,
@@ -416,7 +424,7 @@ int fleet_shares_make(struct fleet_shares *out, struct fleet_view *v, int metric
         made.others += runs == 0 && measured_otherwise(v, metric, v->table.node[i]);
     }
     if (view_group_rows(&made, v, fact, x, group, err) < 0 ||
-        shares_find(&made, x, group, nodes, err) < 0) {
+        shares_find(&made, v->table.loss[metric], x, group, nodes, err) < 0) {
         fleet_shares_fini(&made);
         return -1;
     }

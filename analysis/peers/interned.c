@@ -9,7 +9,7 @@
 
 static int *interned_slot(const struct interned *s, const char *text)
 {
-    size_t at = hash_text(text) % s->slots;
+    size_t at = hash_keyed(text, strlen(text)) % s->slots;
     while (s->slot[at] && strcmp(s->list[s->slot[at] - 1], text) != 0)
         at = (at + 1) % s->slots;
     return &s->slot[at];

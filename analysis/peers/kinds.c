@@ -111,7 +111,7 @@ static double evidence(const struct fit *f, const struct group *g, int groups, c
 }
 
 // Where the upper of two kinds begins in v; 0: it is one kind.
-static int split_at(const double *v, int n, double least)
+static int split_at(const double *v, int n, double least, double grain)
 {
     struct group g[GROUPS];
     int cut = (int)(TRIMMED * n), count = n - 2 * cut;
@@ -123,7 +123,7 @@ static int split_at(const double *v, int n, double least)
     int groups = make_groups(g, core, count);
     for (int i = 0; i < ROUNDS; i++)
         improve(&f, g, groups, count);
-    double width = sqrt(f.var), apart = f.b - f.a;
+    double width = fmax(sqrt(f.var), grain), apart = f.b - f.a;
     if (!(apart >= KIND_WIDTHS_MIN * width) || apart < least ||
         evidence(&f, g, groups, core, count) < BIC_MARGIN + 2 * log(n))
         return 0;
@@ -138,37 +138,38 @@ static int split_at(const double *v, int n, double least)
     return at;
 }
 
-static void add_kind(struct kinds *out, const double *sorted, int begin, int end, int n)
+static void add_kind(struct kinds *out, const double *sorted, int begin, int end, int n,
+                     double grain)
 {
     double below = end < n ? (sorted[end - 1] + sorted[end]) / 2 : INFINITY;
-    out->list[out->n++] =
-        (struct kind){begin, end, below, spread_of(sorted + begin, end - begin, KIND_SCALE_MIN)};
+    out->list[out->n++] = (struct kind){
+        begin, end, below, spread_of(sorted + begin, end - begin, fmax(grain, KIND_SCALE_MIN))};
 }
 
 // `room`: kinds that this stretch may become.
 static void split_stretch(struct kinds *out, const double *sorted, int begin, int end, int n,
-                          double least, int room)
+                          double least, double grain, int room)
 {
-    int at = room > 1 ? split_at(sorted + begin, end - begin, least) : 0;
+    int at = room > 1 ? split_at(sorted + begin, end - begin, least, grain) : 0;
     if (at == 0) {
-        add_kind(out, sorted, begin, end, n);
+        add_kind(out, sorted, begin, end, n, grain);
         return;
     }
     int before = out->n;
-    split_stretch(out, sorted, begin, begin + at, n, least, room - 1);
-    split_stretch(out, sorted, begin + at, end, n, least, room - (out->n - before));
+    split_stretch(out, sorted, begin, begin + at, n, least, grain, room - 1);
+    split_stretch(out, sorted, begin + at, end, n, least, grain, room - (out->n - before));
 }
 
-void kinds_find(struct kinds *out, const double *sorted, int n, double least)
+void kinds_find(struct kinds *out, const double *sorted, int n, double least, double grain)
 {
     out->n = 0;
-    split_stretch(out, sorted, 0, n, n, least, KINDS_MAX);
+    split_stretch(out, sorted, 0, n, n, least, grain, KINDS_MAX);
 }
 
-void kinds_one(struct kinds *out, const double *sorted, int n)
+void kinds_one(struct kinds *out, const double *sorted, int n, double grain)
 {
     out->n = 0;
-    add_kind(out, sorted, 0, n, n);
+    add_kind(out, sorted, 0, n, n, grain);
 }
 
 int kinds_of(const struct kinds *k, double value)

@@ -28,10 +28,11 @@ struct kinds {
 // Values are logs, ascending, n >= 1. Two normal distributions of one width are fitted to the
 // middle 96 %. They are two kinds if BIC says so, each has enough nodes, their means are
 // KIND_WIDTHS_MIN widths and `least` apart, and neither is more than 2.5 times as wide as that (a
-// long tail is no kind). Each kind is then searched for further ones.
-void kinds_find(struct kinds *out, const double *sorted, int n, double least);
+// long tail is no kind). Each kind is then searched for further ones. No width and no scale is
+// below `grain` (0: it is not known), nor a scale below KIND_SCALE_MIN.
+void kinds_find(struct kinds *out, const double *sorted, int n, double least, double grain);
 // All values as one kind.
-void kinds_one(struct kinds *out, const double *sorted, int n);
+void kinds_one(struct kinds *out, const double *sorted, int n, double grain);
 int kinds_of(const struct kinds *k, double value); // the kind to which a value belongs
 // The one with most values; of equal ones the lowest.
 int kinds_largest(const struct kinds *k);

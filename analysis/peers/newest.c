@@ -110,7 +110,7 @@ static void newest_levels(struct newest_column *c)
     if (n == 0)
         return;
     qsort(c->scratch, n, sizeof *c->scratch, newest_by_value);
-    kinds_find(&kinds, c->scratch, n, KINDS_LEAST);
+    kinds_find(&kinds, c->scratch, n, KINDS_LEAST, 0);
     for (int i = 0; i < c->in->nodes; i++)
         if (!isnan(c->level[i]))
             c->level[i] = kinds.list[kinds_of(&kinds, c->level[i])].spread.centre;
@@ -151,11 +151,13 @@ static void take_days_out(struct newest_column *c)
 void newest_column_fill(struct newest_column *c, int metric)
 {
     const struct peers_input *in = c->in;
+    bool loss = in->loss && in->loss[metric];
     double sign = in->more[metric] ? -1 : 1;
     for (int i = 0; i < in->nodes; i++) {
         const float *v = in->v + ((size_t)i * in->metrics + metric) * in->runs;
         for (int r = 0; r < in->runs; r++)
-            c->x[(size_t)i * in->runs + r] = v[r] > 0 && isfinite(v[r]) ? sign * logf(v[r]) : NAN;
+            c->x[(size_t)i * in->runs + r] =
+                v[r] > 0 && isfinite(v[r]) ? sign * logf(v[r] + (float)loss) : NAN;
     }
     if (c->probe != in->probe[metric])
         calendar_fill(&c->calendar, in, c->probe = in->probe[metric]);
@@ -168,34 +170,69 @@ void newest_column_fini(struct newest_column *c)
     c->memory = NULL;
 }
 
-// The standard deviation of so few values has a median below that of many.
-static double newest_deviation(const double *v, int n)
+static double sum_of_squares(const double *v, int n)
 {
-    static const double median_of[] = {[3] = 0.833, [4] = 0.888, [5] = 0.916};
     double sum = 0, squares = 0;
     for (int i = 0; i < n; i++)
         sum += v[i];
     for (int i = 0; i < n; i++)
         squares += (v[i] - sum / n) * (v[i] - sum / n);
-    return sqrt(squares / (n - 1)) / median_of[n];
+    return squares;
 }
 
+// The median of two deviations is below what two nodes differ by where one scatters much more than
+// the other. Theirs are pooled instead, as Student's t of two nodes needs it.
 double newest_noise(const struct newest_column *c)
 {
-    double v[NEWEST_RUNS];
-    int found = 0;
+    // The standard deviation of so few values has a median below that of many.
+    static const double median_of[] = {[3] = 0.833, [4] = 0.888, [5] = 0.916};
+    double v[NEWEST_RUNS], squares = 0;
+    int found = 0, freedom = 0;
     for (int i = 0; i < c->in->nodes; i++) {
         int run = 0;
         int n = take_values(c->x + (size_t)i * c->in->runs, c->in->runs, &run, NEWEST_RUNS, v);
-        if (n >= RUNS_MIN)
-            c->scratch[found++] = newest_deviation(v, n);
+        if (n < RUNS_MIN)
+            continue;
+        double own = sum_of_squares(v, n);
+        c->scratch[found++] = sqrt(own / (n - 1)) / median_of[n];
+        squares += own;
+        freedom += n - 1;
     }
-    return middle_select(c->scratch, found);
+    return found == 2 ? sqrt(squares / freedom) : middle_select(c->scratch, found);
+}
+
+double newest_log(double value, bool more, bool loss)
+{
+    double x = loss ? log1p(value) : log(value);
+    return more ? -x : x;
+}
+
+double newest_value(double x, bool more, bool loss)
+{
+    x = more ? -x : x;
+    return loss ? expm1(x) : exp(x);
 }
 
 double newest_error(int n)
 {
     return 1.2533 / sqrt(n + 0.5);
+}
+
+// The first n values of a node: on how many days they were measured.
+static int days_of_values(const double *x, const int32_t *day, int n)
+{
+    int32_t seen[NEWEST_RUNS];
+    int days = 0;
+    for (int r = 0, k; n > 0; r++) {
+        if (isnan(x[r]))
+            continue;
+        n--;
+        for (k = 0; k < days && seen[k] != day[r]; k++)
+            ;
+        if (k == days)
+            seen[days++] = day[r];
+    }
+    return days;
 }
 
 static void column_medians(const struct newest_column *c, struct newest *out, int metric)
@@ -208,6 +245,8 @@ static void column_medians(const struct newest_column *c, struct newest *out, in
         int run = 0, n = take_values(x, in->runs, &run, NEWEST_RUNS, v);
         double now = middle_of_newest(v, n);
         out->now[at] = n >= RUNS_MIN ? now : NAN;
+        out->runs[at] = (unsigned char)n;
+        out->days[at] = (unsigned char)days_of_values(x, days_of(in, i, in->probe[metric]), n);
         if (!out->change)
             continue;
         int before = take_values(x, in->runs, &run, BEFORE_RUNS, v);
@@ -216,34 +255,15 @@ static void column_medians(const struct newest_column *c, struct newest *out, in
     }
 }
 
-static void newest_counts(struct newest *out, const struct peers_input *in)
-{
-    for (int p = 0; p < in->probes; p++)
-        for (int i = 0; i < in->nodes; i++) {
-            const int32_t *day = days_of(in, i, p);
-            int runs = 0, days = 0;
-            for (int r = 0; r < in->runs && runs < NEWEST_RUNS; r++) {
-                if (day[r] < 0)
-                    continue;
-                bool seen = false;
-                for (int k = 0; k < r; k++)
-                    seen = seen || day[k] == day[r];
-                days += !seen;
-                runs++;
-            }
-            out->runs[(size_t)p * in->nodes + i] = (unsigned char)runs;
-            out->days[(size_t)p * in->nodes + i] = (unsigned char)days;
-        }
-}
-
 int newest_find(struct newest *out, const struct peers_input *in, bool with_change, struct err *err)
 {
     struct newest_column c;
-    size_t cells = (size_t)in->metrics * in->nodes, counts = (size_t)in->probes * in->nodes;
+    size_t cells = (size_t)in->metrics * in->nodes;
     if (newest_column_init(&c, in, err) < 0)
         return -1;
     struct newest made = {in->nodes, in->metrics, in->probes, in->probe, .memory = NULL};
-    made.memory = malloc(cells * (with_change ? 2 : 1) * sizeof(double) + 2 * counts + 1);
+    made.memory = malloc((cells * (with_change ? 2 : 1) + in->metrics) * sizeof(double) +
+                         cells * (sizeof *made.scatter + 2) + 1);
     if (!made.memory) {
         newest_column_fini(&c);
         return err_set(err, ERR_NO_MEMORY, "", "no memory for %d metrics of %d nodes", in->metrics,
@@ -251,14 +271,17 @@ int newest_find(struct newest *out, const struct peers_input *in, bool with_chan
     }
     made.now = made.memory;
     made.change = with_change ? made.now + cells : NULL;
-    made.runs = (unsigned char *)(made.now + cells * (with_change ? 2 : 1));
-    made.days = made.runs + counts;
+    made.grain = made.now + cells * (with_change ? 2 : 1);
+    made.scatter = (struct newest_scatter *)(made.grain + in->metrics);
+    made.runs = (unsigned char *)(made.scatter + cells);
+    made.days = made.runs + cells;
     for (int m = 0; m < in->metrics; m++) {
         newest_column_fill(&c, m);
         column_medians(&c, &made, m);
+        scatter_find(made.scatter + (size_t)m * in->nodes, &made.grain[m], c.x, in->nodes, in->runs,
+                     c.scratch);
     }
     newest_column_fini(&c);
-    newest_counts(&made, in);
     *out = made;
     return 0;
 }

@@ -5,13 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/peers/scatter.h"
 #include "base/err.h"
 
 enum {
-    NEWEST_RUNS = 5,   // whose median a node is judged by: beyond a limit if 3 of 5 runs are
-    RUNS_MIN = 3,      // of fewer nothing is said
-    BEFORE_RUNS = 20,  // the node's own past: so many before the newest ones
-    BEFORE_MIN = 10,   // fewer are no past
     DAY_NODES_MIN = 20 // on a day, for the class to have a median of that day
 };
 
@@ -23,6 +20,7 @@ struct peers_input {
     const int32_t *day; // [node][probe][run]: days since 1970; -1: there is no such run
     const int *probe;   // [metric]: which runs it is a number of
     const bool *more;   // [metric]: more is better
+    const bool *loss;   // [metric]: metric_is_loss(); NULL: none
 };
 
 // Logs, + is worse.
@@ -32,8 +30,10 @@ struct newest {
     double *now;                // [metric][node]: NaN: fewer than RUNS_MIN runs
     double *change;             // [metric][node]: now, less the median of the runs before. NaN: not
                                 // known. The pointer is NULL if it was not requested
-    unsigned char *runs, *days; // [probe][node]: of the newest runs
-    void *memory;               // behind all of them; owned
+    unsigned char *runs, *days; // [metric][node]: behind `now`, at most NEWEST_RUNS
+    double *grain;              // [metric]: of few levels half a step; 0: it has many
+    struct newest_scatter *scatter; // [metric][node]
+    void *memory;                   // behind all of them; owned
 };
 
 // Days out: from each value of a day with DAY_NODES_MIN nodes, what the class's median of that day
@@ -70,8 +70,12 @@ struct newest_column {
 int newest_column_init(struct newest_column *c, const struct peers_input *in, struct err *err);
 void newest_column_fill(struct newest_column *c, int metric);
 void newest_column_fini(struct newest_column *c);
-// What runs of one node typically differ by: a standard deviation, the median over nodes. NaN: not
-// known. Uses `scratch`.
+// What runs of one node typically differ by: a standard deviation, the median over nodes, of two
+// nodes pooled. NaN: not known. Uses `scratch`.
 double newest_noise(const struct newest_column *c);
+// What a metric's value is judged by, and back: its log, of a loss that of one and the loss. + is
+// worse.
+double newest_log(double value, bool more, bool loss);
+double newest_value(double x, bool more, bool loss);
 // Standard errors of the median of n values, in their standard deviation.
 double newest_error(int n);

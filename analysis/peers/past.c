@@ -24,7 +24,7 @@ const struct peers_options past_options = {.least = PAST_LEAST,
                                            .kinds = false};
 
 // p of one metric's change, by the scatter of the node's own runs before it; NaN: not known.
-static double own_p(const struct newest_column *c, int node, double change)
+static double own_p(const struct newest_column *c, int node, double change, double grain)
 {
     const double *x = c->x + (size_t)node * c->in->runs;
     double before[BEFORE_RUNS];
@@ -38,7 +38,8 @@ static double own_p(const struct newest_column *c, int node, double change)
     for (int i = 0; i < n; i++)
         before[i] = fabs(before[i] - middle);
     double scale = fmax(1.4826 * middle_select(before, n) * (1 + 0.9 / n), KIND_SCALE_MIN);
-    double error = scale * hypot(newest_error(NEWEST_RUNS), newest_error(n));
+    // The median of few levels is on one of them: it is no better for more runs.
+    double error = fmax(scale * hypot(newest_error(NEWEST_RUNS), newest_error(n)), grain);
     return dist_t_upper(change / error, spread_freedom(n));
 }
 
@@ -56,7 +57,7 @@ static int judge_alone(struct peers_class *c, const struct peers_input *in,
         newest_column_fill(&column, m);
         for (int i = 0; i < in->nodes; i++) {
             double change = newest->change[(size_t)m * in->nodes + i],
-                   p = own_p(&column, i, change);
+                   p = own_p(&column, i, change, newest->grain[m]);
             if (isnan(p))
                 continue;
             sum[i] += dist_cauchy_term(p);
@@ -120,11 +121,8 @@ int past_judge(struct peers *out, const struct peers_input *in, const struct new
     CLEANUP_MEM struct peers_table *tables = calloc(n + 1, sizeof *tables);
     if (!tables)
         return err_set(err, ERR_NO_MEMORY, "", "no memory to judge %d classes", n);
-    for (int i = 0; i < n; i++) {
-        const struct newest *from = &newest[i];
-        tables[i] = (struct peers_table){from->nodes,  from->metrics, from->probes, from->probe,
-                                         from->change, from->runs,    from->days};
-    }
+    for (int i = 0; i < n; i++)
+        tables[i] = peers_table_of(&newest[i], true);
     if (peers_judge(&made, tables, n, &past_options, err) < 0)
         return -1;
     if (judge_small(&made, in, newest, err) < 0) {

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/peers/tail.h"
 #include "analysis/stats/distributions.h"
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
 
-#define NORMAL_FREEDOM 1000 // from here on Student's t is the normal distribution,
-#define NORMAL_REACH 2.5    // up to so many standard deviations, within 2 %
-#define SAME_GROUP 0.8      // of the members of two together: in both
+#define NOISY_MOST 0.5 // share, over the metrics: the node is noisy in most of them
+#define SAME_GROUP 0.8 // of the members of two together: in both
 
 const char *const peers_grade_names[PEERS_GRADES] = {"fine", "suspect", "sure"};
 
@@ -28,11 +28,19 @@ struct sums {
     int probes;
 };
 
+// What is known of a node's mean over a probe's metrics. Sums until they are means.
+struct own {
+    struct tail_error error; // in scales, as if all metrics erred alike
+    double share;            // that it scatters more than its peers
+    double coarse;           // metrics whose scale is their grain
+};
+
 struct peers_work {
     const struct peers_options *o;
     double *sorted;   // [nodes of the largest class]
     double *z;        // [probe][node]: sum over the probe's metrics
     int *z_n;         // so many
+    struct own *own;  // [probe][node]
     struct sums *sum; // [node]
     double *fast_p;   // [node], of all classes one after the other
 };
@@ -43,17 +51,23 @@ static int ascending_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double upper_tail(double z, double df)
+struct peers_table peers_table_of(const struct newest *n, bool change)
 {
-    if (df >= NORMAL_FREEDOM && fabs(z) < NORMAL_REACH)
-        return erfc(z * M_SQRT1_2) / 2;
-    return dist_t_upper(z, df);
+    return (struct peers_table){.nodes = n->nodes,
+                                .metrics = n->metrics,
+                                .probes = n->probes,
+                                .probe = n->probe,
+                                .x = change ? n->change : n->now,
+                                .runs = n->runs,
+                                .days = n->days,
+                                .grain = n->grain,
+                                .scatter = n->scatter,
+                                .change = change};
 }
 
-// Of a value that is one of those whose spread it is, so far above their centre.
-static double member_tail(const struct spread *s, double above)
+static const struct newest_scatter *own_scatter(const struct peers_table *t, int metric, int node)
 {
-    return upper_tail(above / s->scale, spread_member_freedom(s->n));
+    return t->scatter ? &t->scatter[(size_t)metric * t->nodes + node] : NULL;
 }
 
 static const struct kind *kind_at(const struct peers_class *c, int metric, double x)
@@ -77,14 +91,26 @@ static void find_kinds(struct peers_class *c, const struct peers_table *t, int m
     for (int i = 0; i < t->nodes; i++)
         if (!isnan(x[i]))
             w->sorted[n++] = x[i];
+    double grain = t->grain ? t->grain[metric] : 0;
     c->kinds[metric].n = 0;
     if (n < PEERS_MIN)
         return;
     qsort(w->sorted, n, sizeof *w->sorted, ascending_value);
     if (w->o->kinds)
-        kinds_find(&c->kinds[metric], w->sorted, n, w->o->least);
+        kinds_find(&c->kinds[metric], w->sorted, n, w->o->least, grain);
     else
-        kinds_one(&c->kinds[metric], w->sorted, n);
+        kinds_one(&c->kinds[metric], w->sorted, n, grain);
+}
+
+static void add_own(struct own *sum, const struct newest_scatter *own, double scale, bool change)
+{
+    struct tail_error e = tail_error_of(own, change);
+    sum->share += own->share;
+    sum->error.own += own->share * e.own / scale;
+    if (own->share > 0)
+        sum->error.freedom = e.freedom;
+    sum->error.chance += e.chance;
+    sum->error.noisy += e.noisy / scale;
 }
 
 static void add_metric(const struct peers_class *c, const struct peers_table *t, int metric,
@@ -96,13 +122,32 @@ static void add_metric(const struct peers_class *c, const struct peers_table *t,
         const struct kind *k = kind_at(c, metric, x[i]);
         if (!k)
             continue;
+        const struct newest_scatter *own = own_scatter(t, metric, i);
         double above = x[i] - k->spread.centre;
-        w->sum[i].slow += dist_cauchy_term(member_tail(&k->spread, above));
-        w->sum[i].fast += dist_cauchy_term(member_tail(&k->spread, -above));
+        w->sum[i].slow += dist_cauchy_term(tail_value(&k->spread, above, own, t->change));
+        w->sum[i].fast += dist_cauchy_term(tail_value(&k->spread, -above, own, t->change));
         w->sum[i].n++;
         w->z[row + i] += above / k->spread.scale;
         w->z_n[row + i]++;
+        if (own && own->share + own->chance > 0)
+            add_own(&w->own[row + i], own, k->spread.scale, t->change);
+        w->own[row + i].coarse += t->grain && t->grain[metric] >= k->spread.scale;
     }
+}
+
+// What the means of nodes that are noisy in most metrics differ by, beyond those of all. That is
+// less than if all metrics erred alike. Infinite: too few such nodes.
+static double noisy_means(const struct own *own, const double *z, const int *count, int nodes,
+                          const struct spread *s)
+{
+    double squares = 0;
+    int n = 0;
+    for (int i = 0; i < nodes; i++)
+        if (count[i] > 1 && own[i].share > NOISY_MOST * count[i]) {
+            squares += (z[i] - s->centre) * (z[i] - s->centre);
+            n++;
+        }
+    return n < PEERS_MIN ? INFINITY : sqrt(fmax(0, squares / n - s->scale * s->scale));
 }
 
 // The mean over a probe's metrics, scaled by what nodes really differ by: metrics are correlated.
@@ -110,20 +155,29 @@ static void add_means(const struct peers_table *t, int probe, struct peers_work 
 {
     double *z = w->z + (size_t)probe * t->nodes;
     const int *count = w->z_n + (size_t)probe * t->nodes;
+    const struct own *own = w->own + (size_t)probe * t->nodes;
+    double coarse = 0;
     int n = 0;
     for (int i = 0; i < t->nodes; i++)
-        if (count[i] > 1)
+        if (count[i] > 1) {
             w->sorted[n++] = z[i] /= count[i];
+            coarse = fmax(coarse, own[i].coarse / count[i]);
+        }
     if (n < PEERS_MIN)
         return;
     qsort(w->sorted, n, sizeof *w->sorted, ascending_value);
-    struct spread s = spread_of(w->sorted, n, 1e-9);
+    struct spread s = spread_of(w->sorted, n, fmax(coarse, 1e-9));
+    double noisy = noisy_means(own, z, count, t->nodes, &s);
     for (int i = 0; i < t->nodes; i++) {
         if (count[i] <= 1)
             continue;
+        struct tail_error e = own[i].error;
+        e.own /= count[i];
+        e.chance /= count[i];
+        e.noisy = fmin(noisy, e.noisy / count[i]);
         double above = z[i] - s.centre;
-        w->sum[i].means_slow += dist_cauchy_term(member_tail(&s, above));
-        w->sum[i].means_fast += dist_cauchy_term(member_tail(&s, -above));
+        w->sum[i].means_slow += dist_cauchy_term(tail_mean(&s, above, &e));
+        w->sum[i].means_fast += dist_cauchy_term(tail_mean(&s, -above, &e));
         w->sum[i].probes++;
     }
 }
@@ -143,6 +197,7 @@ static void class_p(struct peers_class *c, const struct peers_table *t, struct p
     memset(w->sum, 0, t->nodes * sizeof *w->sum);
     memset(w->z, 0, (size_t)t->probes * t->nodes * sizeof *w->z);
     memset(w->z_n, 0, (size_t)t->probes * t->nodes * sizeof *w->z_n);
+    memset(w->own, 0, (size_t)t->probes * t->nodes * sizeof *w->own);
     for (int m = 0; m < t->metrics; m++) {
         find_kinds(c, t, m, w);
         add_metric(c, t, m, w);
@@ -201,7 +256,8 @@ static int find_metrics(struct peers_class *c, const struct peers_table *t, int 
     for (int m = 0; m < t->metrics; m++) {
         double x = t->x[(size_t)m * t->nodes + node];
         const struct kind *k = kind_at(c, m, x);
-        q[m] = k ? member_tail(&k->spread, x - k->spread.centre) : NAN;
+        q[m] = k ? tail_value(&k->spread, x - k->spread.centre, own_scatter(t, m, node), t->change)
+                 : NAN;
         if (q[m] < least_p) {
             least_p = q[m];
             found->worst = m;
@@ -227,7 +283,7 @@ static enum peers_grade grade_of(const struct peers_class *c, const struct peers
                                  const struct peers_options *o)
 {
     const struct peers_node *found = &c->node[node];
-    size_t at = (size_t)t->probe[found->worst] * t->nodes + node;
+    size_t at = (size_t)found->worst * t->nodes + node;
     bool sure = found->q <= o->sure && t->runs[at] >= o->sure_runs && t->days[at] >= o->sure_days &&
                 peers_mirror(c) <= o->mirror;
     return sure ? PEERS_SURE : PEERS_SUSPECT;
@@ -342,9 +398,10 @@ static int peers_work_init(struct peers_work *w, const struct peers_table *t, in
     w->sorted = malloc(most * sizeof *w->sorted);
     w->z = malloc(rows * sizeof *w->z);
     w->z_n = malloc(rows * sizeof *w->z_n);
+    w->own = malloc(rows * sizeof *w->own);
     w->sum = malloc(most * sizeof *w->sum);
     w->fast_p = malloc(all * sizeof *w->fast_p);
-    if (!w->sorted || !w->z || !w->z_n || !w->sum || !w->fast_p)
+    if (!w->sorted || !w->z || !w->z_n || !w->own || !w->sum || !w->fast_p)
         return err_set(err, ERR_NO_MEMORY, "", "no memory to judge %zu nodes", all - 1);
     return 0;
 }
@@ -354,6 +411,7 @@ static void peers_work_fini(struct peers_work *w)
     free(w->sorted);
     free(w->z);
     free(w->z_n);
+    free(w->own);
     free(w->sum);
     free(w->fast_p);
 }
@@ -453,14 +511,15 @@ struct peers_place peers_place_of(const struct peers *p, int class, const struct
     const struct kind *k = kind_at(c, metric, x);
     if (!k)
         return (struct peers_place){.x = x, NAN, NAN, NAN, NAN, 0};
+    const struct newest_scatter *own = own_scatter(t, metric, node);
     double share = c->node[node].tested > 1 ? 0.5 : 1;
     double tail = fmin(0.49, p->limit_p * share / c->node[node].tested);
-    double reach = dist_t_quantile(1 - tail, spread_member_freedom(k->spread.n)) * k->spread.scale;
+    double reach = tail_reach(&k->spread, tail, own, t->change);
     return (struct peers_place){.x = x,
                                 .centre = k->spread.centre,
                                 .scale = k->spread.scale,
                                 .limit = k->spread.centre + fmax(o->least, reach),
-                                .p = member_tail(&k->spread, x - k->spread.centre),
+                                .p = tail_value(&k->spread, x - k->spread.centre, own, t->change),
                                 .peers = k->spread.n};
 }
 

@@ -34,16 +34,21 @@ struct peers_options {
 // One class, one number a node and metric.
 struct peers_table {
     int nodes, metrics, probes;
-    const int *probe;                 // [metric]
-    const double *x;                  // [metric][node]: logs, + is worse; NaN: none
-    const unsigned char *runs, *days; // [probe][node]
+    const int *probe;                     // [metric]
+    const double *x;                      // [metric][node]: logs, + is worse; NaN: none
+    const unsigned char *runs, *days;     // [metric][node]: with a value, the newest ones
+    const double *grain;                  // [metric]: as in struct newest; NULL: not known
+    const struct newest_scatter *scatter; // [metric][node]; NULL: all nodes scatter alike
+    bool change;                          // x is a change: the runs before err as well
 };
+// Of what was found, borrowed: the nodes' levels, or their changes.
+struct peers_table peers_table_of(const struct newest *n, bool change);
 
 struct peers_node {
     enum peers_grade grade;
     double p, q; // NaN: not tested
     int tested;  // metrics
-    int worse;   // of them, significantly and by `least`: q of at most `suspect` among them
+    int worse;   // of them, significantly: q of at most `suspect` among them
     int worst;   // of the worse ones the one that differs most; else the least likely one; -1
     double worst_q;
     unsigned char *worse_in; // [metric]: it is one of the worse ones; NULL: the node is fine
@@ -81,7 +86,7 @@ struct peers_place {
     double x;             // of the node
     double centre, scale; // of its kind
     double limit;         // from here on this metric alone would make it a finding
-    double p;             // upper tail of Student's t
+    double p;             // of this metric alone
     int peers;            // nodes of the kind
 };
 

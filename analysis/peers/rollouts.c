@@ -13,6 +13,8 @@
 
 #define ROLLOUT_DAY_MS INT64_C(86400000)
 
+enum { VALUE_KEY_ROOM = FACT_NAME_MAX + FACT_VALUE_MAX + 8 };
+
 static int setups_no_memory(struct err *err)
 {
     return err_set(err, ERR_NO_MEMORY, "", "no memory for the set-ups of so many nodes");
@@ -78,9 +80,13 @@ struct rollout_search {
     const struct setups *s;
     struct rollouts *out;
     struct interned keys;
-    int room; // of the list
-    int *now; // [node]: its newest set-up; -1: its facts are not known
-    int *of;  // [config]: nodes that have it now
+    int room;               // of the list
+    int *now;               // [node]: its newest set-up; -1: its facts are not known
+    int *of;                // [config]: nodes that have it now
+    int known;              // nodes whose facts are known now
+    struct interned values; // of facts that nodes have now
+    int *with;              // [value]: so many nodes
+    int values_room;
 };
 
 static bool same_fact(const char *a, const char *b)
@@ -183,11 +189,61 @@ static int change_order(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
+// ---- Counting
+
+// value NULL: any.
+static void value_key(const char *fact, const char *value, char key[static VALUE_KEY_ROOM])
+{
+    snprintf(key, VALUE_KEY_ROOM, "%s%s%s", fact, value ? "\n" : "", value ? value : "");
+}
+
+static int rollout_add_value(struct rollout_search *r, const char *fact, const char *value,
+                             int nodes, struct err *err)
+{
+    char key[VALUE_KEY_ROOM];
+    int before = r->values.n;
+    if (before == r->values_room) {
+        int room = r->values_room ? 2 * r->values_room : 256;
+        int *with = realloc(r->with, room * sizeof *with);
+        if (!with)
+            return setups_no_memory(err);
+        r->with = with;
+        r->values_room = room;
+    }
+    value_key(fact, value, key);
+    int at = interned_add(&r->values, key, err);
+    if (at < 0)
+        return -1;
+    r->with[at] = nodes + (at < before ? r->with[at] : 0);
+    return 0;
+}
+
+// Once for all rollouts: where each node has values of its own there are as many as nodes.
+static int rollout_add_values(struct rollout_search *r, struct err *err)
+{
+    for (int c = 0; c < r->s->configs.n; c++) {
+        const struct fleet_facts *facts = &r->s->facts[c];
+        r->known += r->of[c];
+        for (int i = 0; r->of[c] && i < facts->n; i++)
+            if (rollout_add_value(r, facts->name[i], facts->value[i], r->of[c], err) < 0 ||
+                rollout_add_value(r, facts->name[i], NULL, r->of[c], err) < 0)
+                return -1;
+    }
+    return 0;
+}
+
+static int nodes_with_value(const struct rollout_search *r, const char *fact, const char *value)
+{
+    char key[VALUE_KEY_ROOM];
+    value_key(fact, value, key);
+    int at = interned_find(&r->values, key);
+    return at < 0 ? 0 : r->with[at];
+}
+
 static void rollout_count(const struct rollout_search *r, struct rollout *one)
 {
-    for (int c = 0; c < r->s->configs.n; c++)
-        if (r->of[c] && same_fact(fleet_fact(&r->s->facts[c], one->fact), one->from))
-            one->remaining += r->of[c];
+    one->remaining = one->from ? nodes_with_value(r, one->fact, one->from)
+                               : r->known - nodes_with_value(r, one->fact, NULL);
     for (int i = 0; i < one->n; i++) {
         int now = r->now[one->list[i].node];
         one->reverted += !same_fact(fleet_fact(&r->s->facts[now], one->fact), one->to);
@@ -219,13 +275,16 @@ int rollouts_find(struct rollouts *out, const struct setups *s, int64_t since_ms
     for (int i = 0; i < s->nodes.n; i++)
         now[i] = -1;
     int rc = find_changes(&r, since_ms, until_ms, err);
+    rc = rc < 0 ? rc : rollout_add_values(&r, err);
+    for (int i = 0; i < made.n && rc == 0; i++)
+        rollout_count(&r, &made.list[i]);
     interned_fini(&r.keys);
+    interned_fini(&r.values);
+    free(r.with);
     if (rc < 0) {
         rollouts_fini(&made);
         return -1;
     }
-    for (int i = 0; i < made.n; i++)
-        rollout_count(&r, &made.list[i]);
     if (made.n)
         qsort(made.list, made.n, sizeof *made.list, rollout_order);
     *out = made;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/metrics/metrics.h"
+#include "analysis/peers/newest.h"
 #include "analysis/stats/distributions.h"
 #include "base/cleanup.h"
 
@@ -34,9 +35,13 @@ static struct run_pair_value pair_value_at(const struct run_side *s, int at)
 }
 
 // How far the interval reaches, in logs; NaN: not known.
-static double log_reach(const struct run_pair_value *v)
+static double log_reach(const struct run_pair_value *v, bool loss)
 {
-    return v->lo > 0 && v->hi >= v->value ? (log(v->hi) - log(v->lo)) / 2 : (double)NAN;
+    if (!(v->hi >= v->value && (loss ? v->lo >= 0 : v->lo > 0)))
+        return NAN;
+    if (loss) // its lower end was cut off where it is below nothing
+        return newest_log(v->hi, false, loss) - newest_log(v->value, false, loss);
+    return (log(v->hi) - log(v->lo)) / 2;
 }
 
 // Returns the p of the difference; NaN: not known.
@@ -48,16 +53,20 @@ static double pair_metric(struct run_pair_metric *m, const struct run_pair_value
     m->percent = m->lo = m->hi = NAN;
     if (!(m->base > 0 && m->target > 0))
         return NAN;
-    double d = log(m->target / m->base);
-    double reach = hypot(log_reach(base), log_reach(target));
+    bool loss = m->metric && metric_is_loss(m->metric);
+    double d = newest_log(m->target, false, loss) - newest_log(m->base, false, loss);
+    double reach = hypot(log_reach(base, loss), log_reach(target, loss));
     m->percent = 100 * expm1(d);
     if (isnan(reach))
         return NAN;
-    m->lo = 100 * expm1(d - reach);
-    m->hi = 100 * expm1(d + reach);
+    // As sure as p is: an interval without 0 of what does not differ would contradict it.
+    double freedom = base->freedom + target->freedom;
+    double wider = freedom > 0 ? dist_t_975(freedom) / PAIR_975 : 1;
+    m->lo = 100 * expm1(d - wider * reach);
+    m->hi = 100 * expm1(d + wider * reach);
     if (reach <= 0)
         return d == 0; // it never varied, as a count does
-    double errors = fabs(d) * PAIR_975 / reach, freedom = base->freedom + target->freedom;
+    double errors = fabs(d) * PAIR_975 / reach;
     return freedom > 0 ? dist_t_two_sided(errors, freedom) : erfc(errors * M_SQRT1_2);
 }
 

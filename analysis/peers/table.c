@@ -90,27 +90,36 @@ static void table_count_nodes(const struct table_plan *p, const struct fleet *f,
     }
 }
 
-// A metric that fewer nodes have cannot be compared, where the class has more.
-static int add_metrics(struct fleet_table *t, const struct table_plan *p, const struct fleet *f,
+// A metric that fewer nodes have cannot be compared, where the class has more. A probe without any
+// metric has no place in the arrays: one node may bring thousands of probes, and they have a place
+// for each run of each node.
+static int add_metrics(struct fleet_table *t, struct table_plan *p, const struct fleet *f,
                        struct err *err)
 {
-    int least = p->n_rows < PEERS_MIN ? 1 : PEERS_MIN, most = 1;
+    int least = p->n_rows < PEERS_MIN ? 1 : PEERS_MIN, most = 1, kept = 0;
     for (int i = 0; i < f->probes.n; i++)
         most = f->probe[i].metrics.n > most ? f->probe[i].metrics.n : most;
     int *nodes = malloc(most * sizeof *nodes);
     if (!nodes)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for %d metrics", most);
     for (int probe = 0; probe < p->n_probes; probe++) {
-        const struct fleet_probe *of = &f->probe[t->probe[probe]];
-        table_count_nodes(p, f, t->probe[probe], nodes);
+        const int number = t->probe[probe], before = t->in.metrics;
+        const struct fleet_probe *of = &f->probe[number];
+        table_count_nodes(p, f, number, nodes);
         for (int m = 0; m < of->metrics.n; m++) {
             if (nodes[m] < least)
                 continue;
-            t->metric_probe[t->in.metrics] = probe;
+            t->metric_probe[t->in.metrics] = kept;
             t->column[t->in.metrics] = m;
+            t->loss[t->in.metrics] = metric_is_loss(of->metrics.list[m]);
             t->more[t->in.metrics++] = metric_more_is_better(of->units[m]);
         }
+        const bool has = t->in.metrics > before;
+        p->probes[number] = has ? kept : -1;
+        t->probe[kept] = number;
+        kept += has;
     }
+    p->n_probes = kept;
     free(nodes);
     return 0;
 }
@@ -150,17 +159,17 @@ static int table_fill_rows(struct fleet_table *t, const struct table_plan *p, co
         t->v[i] = NAN;
     memset(t->day, 0xff, cells * p->n_probes * sizeof *t->day);
     memset(t->series, 0xff, (size_t)p->n_rows * p->n_probes * sizeof *t->series);
-    t->in = (struct peers_input){p->n_rows, t->in.metrics, p->n_runs,       p->n_probes,
-                                 t->v,      t->day,        t->metric_probe, t->more};
+    t->in = (struct peers_input){p->n_rows, t->in.metrics,   p->n_runs, p->n_probes, t->v,
+                                 t->day,    t->metric_probe, t->more,   t->loss};
     for (int i = 0; i < f->n_series; i++) {
-        int row = p->rows[f->one[i].node];
-        if (row >= 0 && p->counts[i])
-            fill_row(t, f, row, p->probes[f->one[i].probe], i, p->counts[i]);
+        int row = p->rows[f->one[i].node], probe = p->probes[f->one[i].probe];
+        if (row >= 0 && probe >= 0 && p->counts[i])
+            fill_row(t, f, row, probe, i, p->counts[i]);
     }
     return 0;
 }
 
-static int table_arrays(struct fleet_table *t, const struct table_plan *p, const struct fleet *f,
+static int table_arrays(struct fleet_table *t, struct table_plan *p, const struct fleet *f,
                         struct err *err)
 {
     size_t metrics = 1;
@@ -171,7 +180,8 @@ static int table_arrays(struct fleet_table *t, const struct table_plan *p, const
     t->column = malloc(metrics * sizeof *t->column);
     t->metric_probe = malloc(metrics * sizeof *t->metric_probe);
     t->more = malloc(metrics * sizeof *t->more);
-    if (!t->node || !t->probe || !t->column || !t->metric_probe || !t->more)
+    t->loss = malloc(metrics * sizeof *t->loss);
+    if (!t->node || !t->probe || !t->column || !t->metric_probe || !t->more || !t->loss)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a class of %d nodes", p->n_rows);
     for (int i = 0; i < f->nodes.n; i++)
         if (p->rows[i] >= 0)
@@ -217,6 +227,7 @@ void fleet_table_fini(struct fleet_table *t)
     free(t->series);
     free(t->metric_probe);
     free(t->more);
+    free(t->loss);
     free(t->v);
     free(t->day);
     *t = (struct fleet_table){0};

@@ -12,7 +12,7 @@ struct fleet_table {
     int *column;           // [metric]: column of its probe
     int *series;       // [row][probe]: number in the fleet; -1: none. Run r of `in` is its run r
     int *metric_probe; // [metric]
-    bool *more;        // [metric]
+    bool *more, *loss; // [metric]
     float *v;          // [row][metric][run]
     int32_t *day;      // [row][probe][run]
 };

@@ -126,7 +126,7 @@ static int test_segment(struct search *s, int lo, int hi, struct change_point *o
     *out = (struct change_point){.at = lo + b.at, .p = p};
     out->before = median_of(s, lo, out->at);
     out->after = median_of(s, out->at, hi);
-    out->percent = 100 * (out->after / out->before - 1);
+    out->percent = 100 * (out->after - out->before) / (out->before + s->options->one);
     return out->at;
 }
 

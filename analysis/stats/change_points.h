@@ -13,6 +13,7 @@ struct series_options {
     int segment_min;          // points on either side of a change, >= 2
     double level;             // p at most this
     double threshold_percent; // smaller changes of the median do not matter
+    double one;               // added to values before they are divided: metric_one()
 };
 #define SERIES_DEFAULTS                                                                            \
     ((struct series_options){.segment_min = 5, .level = 0.002, .threshold_percent = 3})

@@ -14,7 +14,7 @@
 static const double MAD_TO_SIGMA = 1.4826, FEW_LACK = 0.8, MEDIAN_OF_THREE = 1.16;
 static const double POWER = 2.8; // 1.96 for 95 % and 0.84 for 80 of 100
 
-struct detectable series_detectable(const double *v, int from, int n)
+struct detectable series_detectable(const double *v, int from, int n, double one)
 {
     int runs = n - from;
     struct detectable d = {runs, NAN, NAN, NAN};
@@ -24,7 +24,7 @@ struct detectable series_detectable(const double *v, int from, int n)
     memcpy(room, v + from, (size_t)runs * sizeof *room);
     double median = middle_of(room, runs);
     for (int i = 0; i < runs; i++)
-        room[i] = fabs(v[from + i] / median - 1);
+        room[i] = fabs(v[from + i] - median) / (median + one);
     double sigma = MAD_TO_SIGMA * middle_of(room, runs) * runs / (runs - FEW_LACK);
     free(room);
     d.cv_percent = 100 * sigma;

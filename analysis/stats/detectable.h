@@ -12,6 +12,6 @@ struct detectable {
     double three_run_percent; // the same between the medians of three runs each
 };
 
-// v: above 0, in order of time, `from`: the first after the last change. Below DETECTABLE_RUNS_MIN
-// runs all per cent are NaN.
-struct detectable series_detectable(const double *v, int from, int n);
+// v: above 0, in order of time, `from`: the first after the last change; `one` as in struct
+// series_options. Below DETECTABLE_RUNS_MIN runs all per cent are NaN.
+struct detectable series_detectable(const double *v, int from, int n, double one);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // outliers [SHARE]: what the rules for outliers, own past and rollouts find in simulated fleets
 // (docs/VERDICTS.md has the table), beside mean + 3 sigma. SHARE of the fleets of the full table;
-// default 1, some minutes. `outliers time` prints only what 10,000 nodes take of time and memory.
+// default 1, some minutes. `outliers time` prints only what 10,000 nodes take of time and memory,
+// `outliers quiet` how often quiet fleets alarm, and what is found by few runs.
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
 #include "analysis/peers/fleet_findings.h"
+#include "base/cleanup.h"
 #include "base/str.h"
 #include "tests/unit/analysis/fleet_sim.h"
 
@@ -198,6 +200,115 @@ static const struct {
      "100 (28.8 with days left in)"},
 };
 
+// Fleets in which nothing is wrong, though nodes scatter unlike or values are on a grid; and what
+// is found of slow nodes.
+#define NOISY(times) .noisy = 0.1, .louder = times
+#define HUNDRED .nodes = 100, .metrics = 1, .node = 0.005, .run = 0.01
+#define THOUSAND .nodes = 1000, .metrics = 1, .node = 0.005, .run = 0.01
+#define TEN(alike) .nodes = 1000, .metrics = 10, .node = 0.005, .run = 0.01, .together = alike
+#define STEPS(part) .metrics = 1, .step = 0.2, .stepped = part
+static const struct {
+    struct scenario s;
+    int fleets;
+} quiet[] = {
+    {{.name = "N peers, all alike, 25 runs", HUNDRED, .history = 20, .seed = 41}, 1000},
+    {{.name = "N peers, 10 % x3, 25 runs", HUNDRED, .history = 20, NOISY(3), .seed = 42}, 1000},
+    {{.name = "N peers, 10 % x10, 25 runs", HUNDRED, .history = 20, NOISY(10), .seed = 43}, 1000},
+    {{.name = "N peers, 10 % x3, 5 runs", HUNDRED, NOISY(3), .seed = 44}, 1000},
+    {{.name = "N peers, 10 % x10, 5 runs", HUNDRED, NOISY(10), .seed = 45}, 1000},
+    {{.name = "N past, all alike", HUNDRED, .past = 20, .seed = 46}, 1000},
+    {{.name = "N past, 10 % x3", HUNDRED, .past = 20, NOISY(3), .seed = 47}, 1000},
+    {{.name = "N past, 10 % x10", HUNDRED, .past = 20, NOISY(10), .seed = 48}, 1000},
+    {{.name = "N peers of 1,000, 10 % x3, 25 runs", THOUSAND, .history = 20, NOISY(3), .seed = 49},
+     200},
+    {{.name = "N peers of 1,000, 10 % x10, 25 runs",
+      THOUSAND,
+      .history = 20,
+      NOISY(10),
+      .seed = 50},
+     200},
+    {{.name = "N peers of 1,000, 10 % x3, 5 runs", THOUSAND, NOISY(3), .seed = 51}, 200},
+    {{.name = "N peers of 1,000, 10 % x10, 5 runs", THOUSAND, NOISY(10), .seed = 52}, 200},
+    {{.name = "N peers of 1,000, 10 % x3, 3 runs", THOUSAND, .newest = 3, NOISY(3), .seed = 51},
+     200},
+    {{.name = "N peers of 1,000, 10 % x10, 3 runs", THOUSAND, .newest = 3, NOISY(10), .seed = 51},
+     200},
+    {{.name = "N peers of 1,000, 10 % x3, 5 runs, 10 metrics", TEN(false), NOISY(3), .seed = 71},
+     100},
+    {{.name = "N peers of 1,000, 10 % x10, 5 runs, 10 metrics", TEN(false), NOISY(10), .seed = 71},
+     100},
+    {{.name = "N the same, metrics alike, x3", TEN(true), NOISY(3), .seed = 71}, 100},
+    {{.name = "N the same, metrics alike, x10", TEN(true), NOISY(10), .seed = 71}, 100},
+    {{.name = "N peers of 1,000, 9 % x3 and 1 % x30, 25 runs",
+      THOUSAND,
+      .history = 20,
+      NOISY(3),
+      .loudest = 30,
+      .seed = 72},
+     200},
+    {{.name = "N peers of 1,000, 9 % x3 and 1 % x30, 5 runs",
+      THOUSAND,
+      NOISY(3),
+      .loudest = 30,
+      .seed = 72},
+     200},
+    {{.name = "N past of 1,000, 10 % x10", THOUSAND, .past = 20, NOISY(10), .seed = 53}, 200},
+    {{.name = "S peers, 10 % of runs a step worse", .nodes = 100, STEPS(0.1), .seed = 54}, 200},
+    {{.name = "S peers, 20 %", .nodes = 100, STEPS(0.2), .seed = 55}, 200},
+    {{.name = "S past, 10 %", .nodes = 100, STEPS(0.1), .past = 20, .seed = 56}, 200},
+    {{.name = "S past, 20 %", .nodes = 100, STEPS(0.2), .past = 20, .seed = 57}, 200},
+};
+
+static void print_quiet(double share)
+{
+    for (size_t i = 0; i < COUNT_OF(quiet); i++) {
+        struct outcome o = sim_judge(&quiet[i].s, (int)fmax(3, quiet[i].fleets * share));
+        printf(
+            "# %-52s seed %-4llu fleets with a false node %5.1f %%, a sure one %5.1f %%, a group "
+            "%5.1f %%\n",
+            quiet[i].s.name, quiet[i].s.seed, 100.0 * o.alarmed / o.fleets,
+            100.0 * o.sure_alarmed / o.fleets, 100.0 * o.grouped / o.fleets);
+    }
+}
+
+// Slow nodes, of which few or many runs are known.
+static void print_slow(int nodes, double noisy, double shift, int fleets)
+{
+    static const int runs[] = {3, 5, 10, 25};
+    for (size_t r = 0; r < COUNT_OF(runs); r++) {
+        char name[64];
+        int newest = runs[r] < NEWEST_RUNS ? runs[r] : NEWEST_RUNS;
+        struct scenario s = {.name = name,
+                             .nodes = nodes,
+                             .metrics = 1,
+                             .bad_metrics = 1,
+                             .shift = shift,
+                             .share = 0.01,
+                             .node = 0.005,
+                             .run = 0.01,
+                             .newest = newest,
+                             .history = runs[r] - newest,
+                             .noisy = noisy,
+                             .louder = 10,
+                             .seed = nodes < 1000 ? 60 : 61};
+        snprintf(name, sizeof name, "L %d nodes%s, %d runs, +%g %%", nodes,
+                 noisy > 0 ? ", 10 % x10" : "", runs[r], 100 * shift);
+        struct outcome o = sim_judge(&s, fleets);
+        outcome_print(&s, &o);
+    }
+}
+
+static void print_runs(double share)
+{
+    static const double shifts[] = {0.05, 0.08, 0.1}, among_noisy[] = {0.05, 0.08, 0.12};
+    for (int k = 0; k < 3; k++)
+        print_slow(100, 0, shifts[k], (int)fmax(3, share * 600));
+    for (int k = 0; k < 3; k++)
+        print_slow(1000, 0, shifts[k], (int)fmax(3, share * 60));
+    for (int k = 0; k < 3; k++)
+        print_slow(1000, 0.1, among_noisy[k], (int)fmax(3, share * 60));
+}
+
 static int by_size(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -359,6 +470,11 @@ static void print_fleet(void)
 int main(int argc, char **argv)
 {
     double share = 1;
+    if (argc > 1 && strcmp(argv[1], "quiet") == 0) {
+        print_quiet(share);
+        print_runs(share);
+        return 0;
+    }
     print_fleet();
     print_time();
     if (argc > 1 && strcmp(argv[1], "time") == 0)
@@ -370,6 +486,8 @@ int main(int argc, char **argv)
         outcome_print(&table[i].s, &o);
         printf("#     prototype: %s\n", table[i].prototype);
     }
+    print_quiet(share);
+    print_runs(share);
     print_others();
     print_rollouts(share);
     return 0;

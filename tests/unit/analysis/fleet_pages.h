@@ -25,6 +25,7 @@ struct page_run {
     double factor[PAGE_METRICS]; // slower by; 1: as usual
     double noise;
     bool failed, forced, bare; // bare: without metrics
+    bool lacking;              // the first metric
     bool updated;              // measured by a later numaprobe, with metrics of another version
     double disturbed;
 };
@@ -59,6 +60,8 @@ __attribute__((unused)) static int page_add(struct fleet *f, const struct page_r
         lo[m] = v[m] * 0.99F;
         hi[m] = v[m] * 1.01F;
     }
+    if (r->lacking)
+        v[0] = NAN;
     return fleet_add_page(f, &page, NULL);
 }
 

@@ -24,12 +24,19 @@ struct scenario {
     bool one_kind, groups;           // no search for kinds; members of groups count as found
     double drift;                    // of the class a day, with nodes measured over 21 days
     int past;                        // runs before; the class drifts by 2 % after them
+    int newest;                      // runs if not NEWEST_RUNS
+    int history;                     // runs before, of which only the scatter counts
+    double noisy, louder;            // share of the good nodes whose runs differ so many times more
+    double loudest;                  // one of ten of them: so many times
+    double step, stepped;            // values have levels so far apart; a run is one level worse
+    bool together;                   // all metrics of a run differ alike
     unsigned long long seed;
 };
 
 struct outcome {
-    int fleets, alarmed;    // alarmed: with a false one
-    long found, wrong, bad; // nodes
+    int fleets, alarmed;       // alarmed: with a false one
+    int sure_alarmed, grouped; // with a false one that is sure; with a group
+    long found, wrong, bad;    // nodes
     long sure, sure_wrong;
     double mirror;
 };
@@ -70,23 +77,35 @@ struct sim_fleet {
     bool *more, *bad;
 };
 
+// What one run of a node adds to a metric.
+static double sim_run(const struct scenario *s, double noise, unsigned long long *seed)
+{
+    if (s->step > 0)
+        return sim_share(seed) < s->stepped ? s->step : 0;
+    return noise * sim_normal(seed);
+}
+
 static void sim_node(struct sim_fleet *f, const struct scenario *s, int i, unsigned long long *seed)
 {
     int runs = f->in.runs, start = s->drift > 0 ? dist_below(seed, 21) : 0;
     double spread = s->node > 0 ? s->node : 0.01, noise = s->run > 0 ? s->run : 0.005;
-    double common = sim_tail(s->tail, seed), slow[64];
+    double common = sim_tail(s->tail, seed), slow[64], alike[64] = {0};
     bool second = s->apart > 0 && sim_share(seed) < s->second;
+    if (s->noisy > 0 && sim_share(seed) < s->noisy && !f->bad[i])
+        noise *= s->loudest > 0 && sim_share(seed) < 0.1 ? s->loudest : s->louder;
+    spread = s->step > 0 ? 0 : spread;
     for (int r = 0; r < runs; r++) {
         f->day[(size_t)i * runs + r] = 20000 + start + (runs - 1 - r) % 5;
         slow[r] = s->spike > 0 && sim_share(seed) < s->spike ? 0.1 : 0;
+        alike[r] = s->together ? sim_run(s, noise, seed) : 0;
     }
     for (int m = 0; m < s->metrics; m++) {
         double own = s->metrics > 1 ? sqrt(0.5) * (common + sim_tail(s->tail, seed)) : common;
         double level = s->past ? 0 : spread * own;
         level += second ? log1p(s->apart) : 0;
         for (int r = 0; r < runs; r++) {
-            double x = level + noise * sim_normal(seed) + slow[r];
-            bool after = r < NEWEST_RUNS;
+            double x = level + slow[r] + (s->together ? alike[r] : sim_run(s, noise, seed));
+            bool after = r < NEWEST_RUNS || !s->past;
             x += f->bad[i] && m < s->bad_metrics && after ? log1p(s->shift) : 0;
             x += s->past && after ? 0.02 : 0;
             x += s->drift * (f->day[(size_t)i * runs + r] - 20000);
@@ -97,7 +116,7 @@ static void sim_node(struct sim_fleet *f, const struct scenario *s, int i, unsig
 
 static void sim_fleet_make(struct sim_fleet *f, const struct scenario *s, unsigned long long *seed)
 {
-    int runs = s->past ? s->past + NEWEST_RUNS : NEWEST_RUNS;
+    int newest = s->newest ? s->newest : NEWEST_RUNS, runs = s->past + s->history + newest;
     *f = (struct sim_fleet){.v = malloc((size_t)s->nodes * s->metrics * runs * sizeof *f->v),
                             .day = malloc((size_t)s->nodes * runs * sizeof *f->day),
                             .probe = calloc(s->metrics, sizeof *f->probe),
@@ -120,14 +139,13 @@ static void sim_fleet_free(struct sim_fleet *f)
 
 static struct peers_table sim_table(const struct newest *n)
 {
-    return (struct peers_table){n->nodes, n->metrics, n->probes, n->probe,
-                                n->now,   n->runs,    n->days};
+    return peers_table_of(n, false);
 }
 
 static void sim_count(struct outcome *o, const struct scenario *s, const struct sim_fleet *f,
                       const struct peers *p)
 {
-    long wrong = o->wrong;
+    long wrong = o->wrong, sure_wrong = o->sure_wrong;
     const struct peers_class *c = &p->list[0];
     for (int i = 0; i < s->nodes; i++) {
         bool found = c->node[i].grade != PEERS_FINE, sure = c->node[i].grade == PEERS_SURE;
@@ -140,6 +158,8 @@ static void sim_count(struct outcome *o, const struct scenario *s, const struct 
         o->sure_wrong += sure && !f->bad[i];
     }
     o->alarmed += o->wrong > wrong;
+    o->sure_alarmed += o->sure_wrong > sure_wrong;
+    o->grouped += c->n_groups > 0;
     o->mirror += peers_mirror(c);
     o->fleets++;
 }

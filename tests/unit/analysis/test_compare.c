@@ -242,6 +242,45 @@ static void test_detectable(void)
     }
 }
 
+static enum verdict judge_beside(double factor, double error, bool more_is_better, double noise)
+{
+    struct compare_options o = defaults;
+    struct difference d = {.cells = 1};
+    o.noise_percent = noise;
+    difference_set(&d, log(factor), error, 6);
+    difference_judge(&d, more_is_better, &o);
+    return d.verdict;
+}
+
+// What a baseline's runs differ by counts as a factor, so that a bandwidth can be beyond it, and
+// what is nearer to the baseline is no less the same.
+static void test_noise_is_a_factor(void)
+{
+    for (int more = 0; more < 2; more++) {
+        double sign = more ? -1 : 1;
+        CHECK(judge_beside(pow(10, sign), 0.01, more, 150) == VERDICT_SLOWER &&
+                  judge_beside(pow(2.6, sign), 0.01, more, 150) == VERDICT_SLOWER &&
+                  judge_beside(pow(2.4, sign), 0.01, more, 150) == VERDICT_SAME,
+              "runs differ by a factor of 2.5: %s", more ? "bandwidth" : "time");
+        CHECK(judge_beside(pow(1.04, sign), 0.008, more, 10) == VERDICT_SAME &&
+                  judge_beside(pow(1.02, sign), 0.008, more, 10) == VERDICT_SAME &&
+                  judge_beside(1, 0.02, more, 10) == VERDICT_SAME,
+              "significant or not, within 10 %% is the same");
+        CHECK(judge_beside(1, 0.02, more, NAN) == VERDICT_INCONCLUSIVE &&
+                  judge_beside(1, 0.02, more, 4) == VERDICT_INCONCLUSIVE,
+              "a difference whose error is as large says nothing");
+        for (double error = 0.002; error < 0.1; error *= 1.3) {
+            bool left = false, back = false; // what is the same
+            for (int i = 0; i < 40; i++) {
+                bool same = judge_beside(exp(sign * i / 200), error, more, 10) == VERDICT_SAME;
+                back = back || (left && same);
+                left = left || !same;
+            }
+            CHECK(left && !back, "error %.3f: nothing farther away is the same again", error);
+        }
+    }
+}
+
 // A shift is a factor, and less bandwidth is never more than 100 % less.
 static void test_detectable_ways(void)
 {
@@ -256,9 +295,14 @@ static void test_detectable_ways(void)
               isnan(difference_detectable(&none, true, 4, &defaults)),
           "a factor of ten is no shift to look for");
     struct compare_options coarse = defaults;
-    coarse.threshold_percent = 100;
-    coarse.noise_percent = 150;
+    coarse.threshold_percent = 120;
     CHECK(isinf(difference_detectable(&d, true, 4, &coarse)), "nor is a bandwidth below zero");
+    coarse.threshold_percent = 3;
+    coarse.noise_percent = 150;
+    less = difference_detectable(&d, false, 4, &coarse);
+    more = difference_detectable(&d, true, 4, &coarse);
+    CHECK(less > 150 && fabs((1 + less / 100) * (1 - more / 100) - 1) < 1e-9,
+          "beside a noise of 150 %%: times +%.1f %%, bandwidths -%.1f %%", less, more);
     struct matrix m[2] = {0};
     struct comparison c = {0};
     unsigned long long seed = 191;
@@ -702,6 +746,7 @@ int main(void)
     test_three_runs();
     test_power();
     test_detectable();
+    test_noise_is_a_factor();
     test_detectable_ways();
     test_single_values();
     test_refusals();

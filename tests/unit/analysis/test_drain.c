@@ -87,6 +87,13 @@ static void test_share(void)
           "also one that is well again, until it is in service");
     drain_plan_fini(&p);
     fleet_findings_fini(&list);
+    CLEANUP_FLEET struct fleet *former = made(numbered(), MANY, 5, &list);
+    for (int i = 40; i < MANY; i++)
+        reasons[i] = NULL;
+    p = planned(former, &list);
+    CHECK(p.drains == 1 && p.listed == 40, "nodes that Slurm does not list any more do not count");
+    drain_plan_fini(&p);
+    fleet_findings_fini(&list);
     CLEANUP_FLEET struct fleet *small = made(numbered(), 20, 2, &list);
     p = planned(small, &list);
     CHECK(p.drains == 1 && verdicts(&p, DRAIN_SHARE) == 1, "of a small class it is one node");
@@ -118,6 +125,58 @@ static void test_others(void)
     CHECK(p.drains == 0 && !p.known && verdicts(&p, DRAIN_NOT_KNOWN) == 3 &&
               !strstr(buf_text(&lines), "scontrol"),
           "without Slurm's reasons nothing is suggested");
+    drain_plan_fini(&p);
+    fleet_findings_fini(&list);
+}
+
+// Some weeks later the first `n` nodes have as many runs again, `lacking` the first metric.
+static void measure_again(struct fleet *f, int n, bool lacking, struct fleet_findings *list)
+{
+    enum { DAYS_AFTER = 60 };
+    unsigned long long seed = 5;
+    fleet_findings_fini(list);
+    f->o.now_ms += DAYS_AFTER * PAGES_DAY;
+    for (int i = 0; i < n * RUNS; i++) {
+        struct page_run r = {.node = numbered()[i % n],
+                             .class = "AAA",
+                             .config = "SET",
+                             .id = RUNS + 1 + i / n,
+                             .noise = 0.003,
+                             .lacking = lacking,
+                             .measured_ms = f->o.now_ms - (RUNS - i / n) * PAGES_DAY};
+        if (page_add(f, &r, &seed) < 0)
+            abort();
+    }
+    if (fleet_findings_find(list, f, NULL) < 0)
+        abort();
+}
+
+// A node whose peers are not measured any more is not known to be like them.
+static void test_peers_that_end(void)
+{
+    struct fleet_findings list = {0};
+    CLEANUP_FLEET struct fleet *f = made(numbered(), 20, 0, &list);
+    measure_again(f, PEERS_MIN - 1, false, &list);
+    reasons[2] = "numaprobe slow";
+    struct drain_plan p = planned(f, &list);
+    CHECK(p.ours == 1 && verdicts(&p, DRAIN_RESUME) == 0,
+          "a node whose peers are not measured is not returned to service");
+    drain_plan_fini(&p);
+    fleet_findings_fini(&list);
+}
+
+// Nothing was found, of other metrics than the one for which it was drained.
+static void test_metric_that_ends(void)
+{
+    struct fleet_findings list = {0};
+    CLEANUP_FLEET struct fleet *f = made(numbered(), 20, 0, &list);
+    measure_again(f, 20, true, &list);
+    reasons[2] = "numaprobe +20.0% latency.local.dram.median_ns";
+    reasons[3] = "numaprobe +20.0% latency.n0.n1.median_ns";
+    struct drain_plan p = planned(f, &list);
+    CHECK(verdicts(&p, DRAIN_RESUME) == 1 && p.list[p.n - 1].node == 3,
+          "a node returns to service by the metric for which it was drained: %d",
+          verdicts(&p, DRAIN_RESUME));
     drain_plan_fini(&p);
     fleet_findings_fini(&list);
 }
@@ -173,6 +232,8 @@ int main(void)
 {
     test_share();
     test_others();
+    test_peers_that_end();
+    test_metric_that_ends();
     test_names();
     test_texts();
     return tap_done();

@@ -394,6 +394,64 @@ static void test_order(void)
     CHECK_STR(buf_text(&other), buf_text(&one), "that is the same, whoever responded first");
 }
 
+// The last node is slower by 20 % on its newest eight days. Of its runs those of some days lack the
+// metric: of `lacking`, one bit each, the newest day is the lowest.
+static struct fleet *lacking_fleet(int nodes, unsigned lacking, int days)
+{
+    struct fleet *f = fleet_with(0);
+    unsigned long long seed = 77;
+    char name[16];
+    for (int i = 0; i < nodes; i++)
+        for (int ago = days - 1; ago >= 0; ago--) {
+            bool last = i == nodes - 1;
+            snprintf(name, sizeof name, "n%02d", i);
+            struct page_run r = {.node = name,
+                                 .class = "A",
+                                 .config = "S",
+                                 .id = 100 - ago,
+                                 .noise = 0.004,
+                                 .factor = {last && ago < 8 ? 1.2 : 1},
+                                 .lacking = last && lacking >> ago & 1,
+                                 .measured_ms = PAGES_NOW - ago * PAGES_DAY - 1};
+            page_add(f, &r, &seed);
+        }
+    return f;
+}
+
+// Of the only finding. Logs: the width of its interval.
+static double lacking_width(int nodes, unsigned lacking, int days, struct fleet_finding *out)
+{
+    CLEANUP_FLEET struct fleet *f = lacking_fleet(nodes, lacking, days);
+    struct fleet_findings list;
+    *out = (struct fleet_finding){0};
+    if (fleet_findings_find(&list, f, NULL) < 0)
+        return NAN;
+    if (list.n == 1)
+        *out = list.list[0];
+    fleet_findings_fini(&list);
+    return log1p(out->hi / 100) - log1p(out->lo / 100);
+}
+
+static void test_lacking(void)
+{
+    struct fleet_finding one;
+    lacking_width(24, 0x3, 12, &one);
+    CHECK(one.n_runs == 5 && one.runs[0] == 98 && one.runs[4] == 94,
+          "the newest two lack the metric: the evidence is runs 98 to 94, not %d to %d",
+          (int)one.runs[0], (int)one.runs[4]);
+    double five = lacking_width(24, 0, 5, &one), three = lacking_width(24, 0x5, 5, &one);
+    CHECK(one.n_runs == 3 && one.runs[0] == 99 && one.runs[1] == 97 && one.runs[2] == 96,
+          "three of five have it: %d", one.n_runs);
+    CHECK(three > 1.15 * five && three < 1.35 * five,
+          "and the interval is that of three: %.4f, of five %.4f", three, five);
+    // Alone, against its past: eight runs that are slower, and so many before.
+    double many = lacking_width(1, 0, 28, &one);
+    CHECK(one.what == FINDING_SLOWER && one.n_peers == 0, "it is judged by its own past");
+    double few = lacking_width(1, 0x3ff00, 28, &one);
+    CHECK(one.what == FINDING_SLOWER && few > 1.07 * many && few < 1.13 * many,
+          "whose runs count if they have the metric: %.4f, of all %.4f", few, many);
+}
+
 static void test_nothing(void)
 {
     CLEANUP_FLEET struct fleet *f = fleet_with(0);
@@ -432,6 +490,7 @@ int main(void)
     test_selected_findings();
     test_places();
     test_order();
+    test_lacking();
     test_nothing();
     return tap_done();
 }

@@ -5,6 +5,7 @@
 #include "analysis/peers/fleet_history.h"
 #include "analysis/peers/fleet_order.h"
 #include "analysis/peers/fleet_view.h"
+#include "analysis/peers/table.h"
 #include "base/cleanup.h"
 #include "tests/unit/analysis/fleet_pages.h"
 #include "tests/unit/tap.h"
@@ -138,6 +139,44 @@ static void test_few_runs(void)
     CHECK(fabs(r.list[0].lo - 89.1) < 0.01 && fabs(r.list[0].hi - 90.9) < 0.01,
           "has the interval of the run");
     fleet_ranking_fini(&r);
+    fleet_view_close(&v);
+    fleet_cleanup(&f);
+}
+
+// Of two groups that are as large, the one that is listed first is what the other is compared with,
+// whichever node comes first.
+static void test_shares_as_large(void)
+{
+    enum { SIDE = 8, RUNS = 5 };
+    struct fleet *f = fleet_with(RUNS);
+    unsigned long long seed = 313;
+    struct fleet_view v;
+    struct fleet_shares s;
+    for (int i = 0; i < 2 * SIDE * RUNS; i++) {
+        char node[16];
+        bool odd = i / RUNS % 2;
+        snprintf(node, sizeof node, "n%02d", i / RUNS);
+        page_add(f,
+                 &(struct page_run){.node = node,
+                                    .class = "A",
+                                    .config = odd ? "S1" : "S2",
+                                    .id = i % RUNS + 1,
+                                    .noise = 0.001,
+                                    .factor = {odd ? 1 : 1.1},
+                                    .measured_ms = PAGES_NOW - (RUNS - i % RUNS) * PAGES_DAY},
+                 &seed);
+    }
+    page_facts(f, "S1", "kernel=6.1");
+    page_facts(f, "S2", "kernel=6.2");
+    CHECK(fleet_view_open(&v, f, 0, NULL) == 0 && fleet_shares_make(&s, &v, 0, "kernel", NULL) == 0,
+          "two kernels on as many nodes");
+    CHECK(s.n == 2 && s.list[0].nodes == s.list[1].nodes && strcmp(s.list[0].value, "6.1") == 0,
+          "by value");
+    CHECK(s.list[0].percent == 0 && isnan(s.list[0].q), "the first is what is compared with: %.1f",
+          s.list[0].percent);
+    CHECK(fabs(s.list[1].percent - 10) < 0.5, "the other differs: %.1f", s.list[1].percent);
+    CHECK_STR(fleet_share_verdict(&s, 1), "slower", "and is judged");
+    fleet_shares_fini(&s);
     fleet_view_close(&v);
     fleet_cleanup(&f);
 }
@@ -347,6 +386,80 @@ static void test_effect(void)
     fleet_cleanup(&f);
 }
 
+// A run of one node for each of so many variants.
+static void bring_variants(struct fleet *f, int variants, int metrics)
+{
+    CLEANUP_MEM struct summary_metric *names = calloc((size_t)metrics, sizeof *names);
+    CLEANUP_MEM float *values = calloc((size_t)metrics, sizeof *values);
+    for (int m = 0; m < metrics && names && values; m++) {
+        snprintf(names[m].name, sizeof names[m].name, "latency.x%d.median_ns", m);
+        snprintf(names[m].unit, sizeof names[m].unit, "ns");
+        values[m] = 100;
+    }
+    for (int k = 0; k < variants; k++) {
+        struct summary_layout layout = {(size_t)metrics, names};
+        struct summary s = {.id = k + 1,
+                            .metrics_version = 4,
+                            .state = RUN_SUCCEEDED,
+                            .measured_ms = PAGES_NOW - PAGES_DAY,
+                            .values = values,
+                            .lo = values,
+                            .hi = values,
+                            .node = "other",
+                            .benchmark = "latency",
+                            .method = "prp4-v1",
+                            .class_hash = "A",
+                            .config_hash = "NEW"};
+        struct summary_page page = {.n_layouts = 1, .n_runs = 1, .layouts = &layout, .runs = &s};
+        snprintf(s.variant, sizeof s.variant, "v%d", k);
+        fleet_add_page(f, &page, NULL);
+    }
+}
+
+// What no other node measures costs the others nothing. Else the table would have a place for each
+// variant of each run of each node, and an effect would not be there within the test's time limit.
+static void test_variants_of_one_node(void)
+{
+    enum { NODES = 2000, RUNS = 30, VARIANTS = 1200, METRICS = 200 };
+    struct fleet *f = fleet_with(40);
+    struct fleet_table t;
+    struct fleet_effect e;
+    unsigned long long seed = 21;
+    char name[16];
+    for (int i = 0; i < NODES; i++)
+        for (int k = 0; k < RUNS; k++) {
+            snprintf(name, sizeof name, "n%04d", i);
+            struct page_run r = {.node = name,
+                                 .class = "A",
+                                 .id = k + 1,
+                                 .noise = 0.004,
+                                 .config = k >= 15 && i % 2 ? "NEW" : "OLD",
+                                 .measured_ms = PAGES_NOW - (RUNS - k) * PAGES_DAY};
+            page_add(f, &r, &seed);
+        }
+    bring_variants(f, VARIANTS, METRICS);
+    page_facts(f, "OLD", "microcode=0x1");
+    page_facts(f, "NEW", "microcode=0x2");
+    CHECK_INT(fleet_arrange(f, NULL), 0, "in order");
+    CHECK(fleet_table_make(&t, f, 0, NULL, NULL) == 0 && t.in.nodes == NODES + 1 &&
+              t.in.metrics == PAGE_METRICS,
+          "a table of %d nodes and %d metrics", t.in.nodes, t.in.metrics);
+    CHECK_INT(t.in.probes, 1, "has what several nodes measure");
+    int right = 0;
+    for (int i = 0; i < t.in.nodes; i++) {
+        const bool other = strcmp(f->nodes.list[t.node[i]], "other") == 0;
+        right += (fleet_table_run(&t, f, i, 0, 0) == NULL) == other &&
+                 (fleet_table_runs(&t, i, 0) == 0) == other;
+    }
+    CHECK_INT(right, t.in.nodes, "only the other node has no runs there");
+    fleet_table_fini(&t);
+    CHECK(fleet_effect_find(&e, f, "microcode", NULL, NULL, NULL) == 0 && e.n == PAGE_METRICS &&
+              e.change.nodes == NODES / 2,
+          "an effect on %d metrics", e.n);
+    fleet_effect_fini(&e);
+    fleet_cleanup(&f);
+}
+
 int main(void)
 {
     struct fleet *f = fleet_with(25);
@@ -356,11 +469,13 @@ int main(void)
     test_ranking(f);
     test_few_runs();
     test_shares(f);
+    test_shares_as_large();
     test_coverage(f, &seed);
     fleet_cleanup(&f);
     test_history();
     test_update();
     test_history_setups();
     test_effect();
+    test_variants_of_one_node();
     return tap_done();
 }

@@ -79,26 +79,26 @@ static void test_kinds(void)
     for (int i = 0; i < 3000; i++)
         v[i] = 0.01 * sim_normal(&seed) + (i < 500 ? 0.2 : i < 1500 ? 0.1 : 0);
     qsort(v, 3000, sizeof *v, ascending);
-    kinds_find(&k, v, 3000, 0.03);
+    kinds_find(&k, v, 3000, 0.03, 0);
     CHECK_INT(k.n, 3, "three kinds are found");
     CHECK(k.list[0].end == 1500 && k.list[1].end == 2500, "with their members");
     CHECK(kinds_of(&k, -1) == 0 && kinds_of(&k, 0.1) == 1 && kinds_of(&k, 9) == 2,
           "a value's kind");
     CHECK_INT(kinds_largest(&k), 0, "the largest");
-    kinds_find(&k, v, 1500, 0.03);
+    kinds_find(&k, v, 1500, 0.03, 0);
     CHECK_INT(k.n, 1, "a normal distribution is one kind");
     for (int i = 0; i < 1500; i++)
         v[i] = sim_tail(4, &seed) * 0.01;
     qsort(v, 1500, sizeof *v, ascending);
-    kinds_find(&k, v, 1500, 0.03);
+    kinds_find(&k, v, 1500, 0.03, 0);
     CHECK_INT(k.n, 1, "so is one with long tails");
     for (int i = 0; i < 100; i++)
         v[i] = i < 93 ? 0 : 1;
-    kinds_find(&k, v, 100, 0.03);
+    kinds_find(&k, v, 100, 0.03, 0);
     CHECK_INT(k.n, 1, "seven of 100 equal values are single nodes, not a kind");
     for (int i = 0; i < 100; i++)
         v[i] = i < 90 ? 0 : 1;
-    kinds_find(&k, v, 100, 0.03);
+    kinds_find(&k, v, 100, 0.03, 0);
     CHECK(k.n == 2 && k.list[0].end == 90, "ten are one");
 }
 
@@ -139,10 +139,19 @@ static void test_by_hand(void)
     CHECK(at.limit > at.centre + 0.029 && at.x > at.limit, "it is beyond the limit");
     CHECK(fabs(at.x - at.centre + log(0.9)) < 0.01, "by as much as it is");
     peers_fini(&p);
-    for (int i = 0; i < NODES; i++)
+    for (int i = 0; i < 2 * NODES; i++)
         n.days[i] = 1;
     CHECK(peers_judge(&p, &t, 1, &o, NULL) == 0 && p.list[0].node[5].grade == PEERS_SUSPECT,
           "from the runs of one day it is a suspect at most");
+    peers_fini(&p);
+    newest_fini(&n);
+    v[5][1][1] = v[5][1][3] = NAN;
+    CHECK(newest_find(&n, &in, false, NULL) == 0 && n.runs[5] == 5 && n.runs[NODES + 5] == 3 &&
+              n.days[NODES + 5] == 3,
+          "three of its five runs have the metric");
+    t = sim_table(&n);
+    CHECK(peers_judge(&p, &t, 1, &o, NULL) == 0 && p.list[0].node[5].grade == PEERS_SUSPECT,
+          "so it is a suspect at most, though the other metric has five");
     peers_fini(&p);
     newest_fini(&n);
     in.nodes = 7;
@@ -309,6 +318,196 @@ static void test_past(void)
     CHECK((double)o.sure / (o.sure + o.sure_wrong) >= 0.99, "surely");
 }
 
+// Nothing is wrong in these fleets, but a tenth of the nodes scatters more.
+static void test_noisy_nodes(void)
+{
+    static const struct {
+        const char *name;
+        int past, history, metrics, most; // most: alarmed of FLEETS
+        double louder;
+        bool together;
+    } list[] = {
+        {"N own past, x3", 20, 0, 1, 16, 3, false},
+        {"N own past, x10", 20, 0, 1, 16, 10, false},
+        {"N own past, x10, 8 metrics alike", 20, 0, 8, 16, 10, true},
+        {"N peers, 25 runs, x3", 0, 20, 1, 16, 3, false},
+        {"N peers, 25 runs, x10", 0, 20, 1, 16, 10, false},
+        {"N peers, 25 runs, x10, 8 metrics", 0, 20, 8, 16, 10, false},
+        {"N peers, 5 runs, x10", 0, 0, 1, 16, 10, false},
+    };
+    enum { FLEETS = 200 };
+    for (size_t i = 0; i < COUNT_OF(list); i++) {
+        struct scenario s = {.name = list[i].name,
+                             .nodes = 100,
+                             .metrics = list[i].metrics,
+                             .past = list[i].past,
+                             .history = list[i].history,
+                             .node = 0.005,
+                             .run = 0.01,
+                             .noisy = 0.1,
+                             .louder = list[i].louder,
+                             .together = list[i].together,
+                             .seed = 261 + i};
+        struct outcome o = judged(&s, FLEETS);
+        CHECK(o.alarmed <= list[i].most && o.sure_alarmed <= 4,
+              "%s: noisy nodes are no alarms: %d, sure %d", s.name, o.alarmed, o.sure_alarmed);
+    }
+    struct outcome o = judged(&(struct scenario){.name = "N the same, 1 % +8 %",
+                                                 CLASS,
+                                                 .shift = 0.08,
+                                                 .share = 0.01,
+                                                 .history = 20,
+                                                 .noisy = 0.1,
+                                                 .louder = 10,
+                                                 .seed = 268},
+                              10);
+    CHECK(outcome_recall(&o) >= 0.99 && outcome_precision(&o) >= 0.9,
+          "slow nodes among them are found, and few others");
+}
+
+// Few runs do not show which nodes are the noisy ones.
+static void test_noisy_nodes_of_few_runs(void)
+{
+    static const struct {
+        const char *name;
+        int metrics, runs;
+        double louder;
+        bool together;
+    } list[] = {
+        {"N peers of 1,000, 5 runs, x3", 1, 5, 3, false},
+        {"N peers of 1,000, 5 runs, x10", 1, 5, 10, false},
+        {"N peers of 1,000, 3 runs, x10", 1, 3, 10, false},
+        {"N peers of 1,000, 5 runs, x3, 8 metrics", 8, 5, 3, false},
+        {"N peers of 1,000, 5 runs, x3, 8 metrics alike", 8, 5, 3, true},
+    };
+    enum { FLEETS = 60, MOST = 3, MOST_SURE = 1 };
+    for (size_t i = 0; i < COUNT_OF(list); i++) {
+        struct scenario s = {.name = list[i].name,
+                             .nodes = 1000,
+                             .metrics = list[i].metrics,
+                             .newest = list[i].runs,
+                             .node = 0.005,
+                             .run = 0.01,
+                             .noisy = 0.1,
+                             .louder = list[i].louder,
+                             .together = list[i].together,
+                             .seed = 291 + i};
+        struct outcome o = judged(&s, list[i].metrics > 1 ? FLEETS / 3 : FLEETS);
+        CHECK(o.alarmed <= MOST && o.sure_alarmed <= MOST_SURE,
+              "%s: noisy nodes are no alarms: %d, sure %d", s.name, o.alarmed, o.sure_alarmed);
+    }
+    struct outcome o = judged(&(struct scenario){.name = "N 8 metrics, 5 runs, x3, 1 % +3 %",
+                                                 .nodes = 1000,
+                                                 .metrics = 8,
+                                                 .bad_metrics = 8,
+                                                 .shift = 0.03,
+                                                 .share = 0.01,
+                                                 .node = 0.005,
+                                                 .run = 0.01,
+                                                 .noisy = 0.1,
+                                                 .louder = 3,
+                                                 .seed = 296},
+                              5);
+    CHECK(outcome_recall(&o) >= 0.95 && outcome_precision(&o) >= 0.9,
+          "means over metrics that err apart tell slow nodes from noisy ones");
+}
+
+// Values on a grid, of which runs take the next one now and then.
+static void test_coarse(void)
+{
+    static const int sizes[] = {16, 100, 1000};
+    for (size_t i = 0; i < COUNT_OF(sizes); i++)
+        for (int part = 1; part <= 3; part++)
+            for (int past = 0; past < 2; past++) {
+                struct outcome o =
+                    judged(&(struct scenario){.name = past ? "S coarse, own past" : "S coarse",
+                                              .nodes = sizes[i],
+                                              .metrics = 6,
+                                              .past = past ? 20 : 0,
+                                              .step = 0.2,
+                                              .stepped = 0.1 * part,
+                                              .together = part == 2,
+                                              .seed = 271 + i},
+                           10);
+                CHECK(o.alarmed == 0 && o.grouped == 0, "a step that runs take is no finding");
+            }
+}
+
+// Nodes with 25 runs of which all have 90: the grade of node 2 where its first runs are `x` more,
+// and runs of other nodes are a step of 0.2 more now and then.
+static enum peers_grade coarse_grade(int nodes, double x, int first, double stepped, bool past)
+{
+    enum { NODES = 40, RUNS = NEWEST_RUNS + BEFORE_RUNS };
+    static float v[NODES][RUNS];
+    static int32_t day[NODES][RUNS];
+    const int probe[1] = {0};
+    const bool more[1] = {false};
+    struct peers_input in = {nodes, 1, RUNS, 1, &v[0][0], &day[0][0], probe, more};
+    const struct peers_options o = PEERS_DEFAULTS;
+    unsigned long long seed = 281;
+    struct newest n;
+    struct peers p;
+    for (int i = 0; i < nodes; i++)
+        for (int r = 0; r < RUNS; r++) {
+            double more_now = sim_share(&seed) < stepped ? 0.2 : 0;
+            v[i][r] = (float)(90 * exp(i == 2 && r < first ? x : more_now));
+            day[i][r] = 20000 - r;
+        }
+    CHECK(newest_find(&n, &in, true, NULL) == 0, "medians");
+    struct peers_table t = sim_table(&n);
+    CHECK((past ? past_judge(&p, &in, &n, 1, NULL) : peers_judge(&p, &t, 1, &o, NULL)) == 0,
+          "judged");
+    enum peers_grade grade = p.list[0].node[2].grade;
+    for (int i = 0; i < nodes; i++)
+        CHECK(i == 2 || p.list[0].node[i].grade == PEERS_FINE, "the others are fine");
+    peers_fini(&p);
+    newest_fini(&n);
+    return grade;
+}
+
+static void test_coarse_by_hand(void)
+{
+    CHECK(coarse_grade(40, 0.2, 25, 0, false) == PEERS_SURE, "a level that no run of a peer has");
+    CHECK(coarse_grade(40, 0.2, 5, 0, true) == PEERS_SURE, "nor an earlier one of the node");
+    CHECK(coarse_grade(40, 0.8, 25, 0.1, false) == PEERS_SURE,
+          "four steps are a finding in any case");
+    CHECK(coarse_grade(40, 0.2, 25, 0.1, false) == PEERS_FINE, "one step that others take is none");
+    CHECK(coarse_grade(40, 0.2, 5, 0.1, true) == PEERS_FINE, "neither against its own past");
+    CHECK(coarse_grade(5, 0.2, 3, 0.2, true) == PEERS_FINE, "nor in a class of five");
+    CHECK(coarse_grade(5, 0.2, 5, 0, true) == PEERS_SUSPECT, "where a step of no other run is one");
+}
+
+// A change of 8 %, in the newest three of 25 runs or earlier, is no scatter.
+static void test_change_is_no_scatter(void)
+{
+    enum { NODES = 40, RUNS = NEWEST_RUNS + BEFORE_RUNS };
+    static float v[NODES][RUNS];
+    static int32_t day[NODES][RUNS];
+    const int probe[1] = {0};
+    const bool more[1] = {false};
+    const struct peers_options o = PEERS_DEFAULTS;
+    struct peers_input in = {NODES, 1, RUNS, 1, &v[0][0], &day[0][0], probe, more};
+    for (int slow = 3; slow <= 15; slow += 3) {
+        unsigned long long seed = 291;
+        struct newest n;
+        struct peers p;
+        for (int i = 0; i < NODES; i++) {
+            double level = 0.01 * sim_normal(&seed);
+            for (int r = 0; r < RUNS; r++) {
+                double x = (i == 7 ? 0 : level) + 0.005 * sim_normal(&seed);
+                v[i][r] = (float)(90 * exp(x + (i == 7 && r < slow ? 0.08 : 0)));
+                day[i][r] = 20000 - r;
+            }
+        }
+        CHECK(newest_find(&n, &in, false, NULL) == 0, "medians");
+        struct peers_table t = sim_table(&n);
+        CHECK(peers_judge(&p, &t, 1, &o, NULL) == 0 && p.list[0].node[7].q < 0.01,
+              "slow since %d runs: %g", slow, p.list[0].node[7].q);
+        peers_fini(&p);
+        newest_fini(&n);
+    }
+}
+
 static void test_rollouts(void)
 {
     static const struct rollout list[] = {{1000, 50, 8, 0, 0.2, 241},
@@ -342,6 +541,11 @@ int main(void)
     test_from_birth();
     test_shapes();
     test_past();
+    test_noisy_nodes();
+    test_noisy_nodes_of_few_runs();
+    test_coarse();
+    test_coarse_by_hand();
+    test_change_is_no_scatter();
     test_rollouts();
     return tap_done();
 }

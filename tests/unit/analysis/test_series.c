@@ -127,6 +127,37 @@ static double middle_of_three(double level, unsigned long long *seed)
     return middle_of(x, 3);
 }
 
+// A share of time that was lost: all takes longer by what is lost, and not by its multiple.
+static void test_loss(void)
+{
+    static const struct {
+        double before, after;
+        int changes;
+        double percent;
+    } cases[] = {{0.001, 0.004, 0, 0}, {0.01, 0.2, 1, 18.8}, {0.2, 0.01, 1, -15.8}};
+    struct series_options of_loss = defaults;
+    of_loss.one = 1;
+    unsigned long long seed = 103;
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
+        struct change_point *p = NULL;
+        for (int i = 0; i < 60; i++)
+            v[i] = (i < 30 ? cases[k].before : cases[k].after) * (1 + 0.01 * sim_normal(&seed));
+        int n = series_changes(&p, &searched, v, 60, &of_loss, NULL);
+        CHECK(n == cases[k].changes, "from %g to %g: %d changes", cases[k].before, cases[k].after,
+              n);
+        if (n == 1)
+            CHECK(fabs(p->percent - cases[k].percent) < 0.3 &&
+                      fabs(p->before / cases[k].before - 1) < 0.02 &&
+                      fabs(p->after / cases[k].after - 1) < 0.02,
+                  "%+.1f %%: %g -> %g", p->percent, p->before, p->after);
+        free(p);
+    }
+    for (int i = 0; i < 60; i++)
+        v[i] = 0.01 * (1 + 0.1 * sim_normal(&seed));
+    double cv = series_detectable(v, 0, 60, 1).cv_percent;
+    CHECK(cv > 0.07 && cv < 0.13, "losses of 0.009 to 0.011 differ by 0.1 %%: %.3f %%", cv);
+}
+
 // Runs that differ by 1 %: what is called detectable is seen in 80 of 100 cases, by a test that is
 // wrong in 5 of 100.
 static void test_detectable(void)
@@ -138,11 +169,11 @@ static void test_detectable(void)
     for (int k = 0; k < 500; k++) {
         noise(12, 0.01, &seed);
         v[dist_below(&seed, 12)] *= k % 2 ? 1 : 3; // a spike in every second
-        cv += series_detectable(v, 0, 12).cv_percent / 500;
+        cv += series_detectable(v, 0, 12, 0).cv_percent / 500;
     }
     CHECK(cv > 0.95 && cv < 1.2, "12 runs that differ by 1 %%: CV %.2f %%", cv);
     noise(2000, 0.01, &seed);
-    struct detectable d = series_detectable(v, 1000, 2000);
+    struct detectable d = series_detectable(v, 1000, 2000, 0);
     for (int k = 0; k < TRIES; k++) {
         double a = 1 + 0.01 * sim_normal(&seed), b = 1 + 0.01 * sim_normal(&seed);
         one += fabs(b * (1 + d.one_run_percent / 100) - a) > 1.96 * sqrt(2) * 0.01;
@@ -156,7 +187,7 @@ static void test_detectable(void)
               three < 0.86 * TRIES,
           "what is detectable is seen in 80 of 100: %.2f %%, %.2f %% of three", d.one_run_percent,
           d.three_run_percent);
-    CHECK(isnan(series_detectable(v, 0, DETECTABLE_RUNS_MIN - 1).cv_percent),
+    CHECK(isnan(series_detectable(v, 0, DETECTABLE_RUNS_MIN - 1, 0).cv_percent),
           "four runs say nothing");
 }
 
@@ -271,6 +302,7 @@ int main(void)
     test_setup_hashes();
     test_setup_facts();
     test_setup_change();
+    test_loss();
     test_detectable();
     test_quiet();
     test_change();

@@ -132,6 +132,38 @@ static void test_rollouts_many(void)
     CHECK_INT(none.n, 0, "there is nothing");
 }
 
+// Each node has its own value of the last of many facts, and each gets another one: as many
+// rollouts as nodes. To compare each with all set-ups would not end within the test's time limit.
+static void test_rollouts_of_one_node_each(void)
+{
+    enum { NODES = 10000, FACTS = FACTS_MAX };
+    static char fact[FACTS][8];
+    CLEANUP_SETUPS struct setups s = {0};
+    CLEANUP_ROLLOUTS struct rollouts r = {0};
+    CLEANUP_MEM struct facts *facts = calloc(1, sizeof *facts);
+    for (int i = 0; i < 2 * NODES && facts; i++) {
+        char node[16];
+        facts->n = 0;
+        snprintf(node, sizeof node, "n%d", i / 2);
+        snprintf(facts->hash, sizeof facts->hash, "%064d", i);
+        setups_add(&s, node, facts->hash, PAGES_NOW + i % 2 * PAGES_DAY, NULL);
+        // The first node gets one fact less, the second one more.
+        for (int k = i == 1 || i == 2; k < FACTS; k++) {
+            snprintf(fact[k], sizeof fact[k], "f%d", k);
+            facts_add(facts, fact[k], k < FACTS - 1 ? "same" : "%d", i);
+        }
+        setups_add_facts(&s, facts, NULL);
+    }
+    CHECK(rollouts_find(&r, &s, 0, 0, NULL) == 0 && r.n == NODES + 2, "%d rollouts", r.n);
+    int right = 0;
+    for (int i = 0; i < r.n; i++) {
+        const struct rollout *one = &r.list[i];
+        int remaining = strcmp(one->fact, "f0") != 0 ? 0 : one->from ? NODES - 1 : 1;
+        right += one->n == 1 && one->remaining == remaining && !one->reverted;
+    }
+    CHECK_INT(right, r.n, "who has the value still, and who has it again");
+}
+
 // ---- Two runs
 
 struct side {
@@ -358,6 +390,7 @@ int main(void)
     test_rollouts();
     test_rollouts_stretch();
     test_rollouts_many();
+    test_rollouts_of_one_node_each();
     test_pair();
     return tap_done();
 }
