@@ -365,6 +365,7 @@ int fleetd_main(int argc, char **argv)
     }
     if (action != SETTINGS_RUN)
         return fleetd_act(&d.config, action);
+    process_may_be_stopped();
     log_init(log_level_of(d.config.log_level), getenv("JOURNAL_STREAM") != NULL);
     if (fleetd_check_file(&d.config, &err) < 0)
         log_error("store", &err);

@@ -43,7 +43,7 @@ static int choose_now(struct drain_chooser *c, struct err *err)
 {
     static const enum kept_what kinds[] = {KEPT_OUTLIER, KEPT_SLOWER};
     const struct fleet *f = c->d->fleet;
-    int share = f->nodes.n / DRAIN_FLEET_SHARE, room = (share ? share : 1) - c->plan.ours;
+    int share = c->plan.listed / DRAIN_FLEET_SHARE, room = (share ? share : 1) - c->plan.ours;
     for (int i = 0; i < c->plan.n; i++)
         if (c->plan.list[i].verdict == DRAIN_NODE)
             c->one[c->plan.list[i].node] = &c->plan.list[i];

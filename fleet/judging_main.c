@@ -42,9 +42,11 @@ struct judging_work {
     const struct judged_node *nodes; // by name
     struct judging_feeds *feeds;     // [node]; owned
     int n;
+    bool *class_named; // [class]: not all of its nodes are gone; owned
     struct buf unseen, sights, text, evidence;
     struct buf parts[JUDGED_BODY]; // what it says beside the judgement
     int n_unseen, n_seen;
+    int flags; // of JUDGING_SLURM_KNOWN …
     int64_t now_ms;
 };
 
@@ -58,11 +60,44 @@ static const struct judged_node *judged_find(const struct judging_work *w, const
     return w->n ? bsearch(name, w->nodes, (size_t)w->n, sizeof *w->nodes, by_judged_name) : NULL;
 }
 
-static void add_unseen(void *work, const struct kept_unseen *u)
+// No source names it any more.
+static bool is_gone(const struct judging_work *w, const char *name)
 {
-    struct judging_work *w = work;
+    const struct judged_node *n = judged_find(w, name);
+    return n ? n->state == NODE_GONE : w->flags & JUDGING_KNOWS_GONE;
+}
+
+static void add_unseen(struct judging_work *w, const struct kept_unseen *u)
+{
     judged_add_unseen(&w->unseen, u);
     w->n_unseen++;
+}
+
+static int find_named_classes(struct judging_work *w, struct err *err)
+{
+    const struct fleet *f = w->fleet;
+    w->class_named = calloc((size_t)f->classes.n + 1, sizeof *w->class_named);
+    if (!w->class_named)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for classes");
+    for (int i = 0; i < f->nodes.n; i++)
+        if (f->node[i].class >= 0 && !is_gone(w, f->nodes.list[i]))
+            w->class_named[f->node[i].class] = true;
+    return 0;
+}
+
+static bool class_is_gone(const struct judging_work *w, const char *name)
+{
+    int class = interned_find(&w->fleet->classes, name);
+    return class < 0 || !w->class_named[class];
+}
+
+// What is gone is not measured again: to wait for that would keep its findings for ever.
+static void add_unmeasured(void *work, const struct kept_unseen *u)
+{
+    struct judging_work *w = work;
+    bool of_class = u->about & (ABOUT_CLASS | ABOUT_DRIFT);
+    if (!(of_class ? class_is_gone(w, u->name) : is_gone(w, u->name)))
+        add_unseen(w, u);
 }
 
 static void add_sight(void *work, const struct kept_sight *of)
@@ -76,6 +111,42 @@ static void add_sight(void *work, const struct kept_sight *of)
     s.text = text;
     judged_add_sight(&w->sights, &s);
     w->n_seen++;
+}
+
+// ---- Findings of which nothing is known ---------------------------------------------------------
+
+// Of a node without a stored run nothing was measured, and one that a source may yet name has not
+// responded.
+static void keep_unknown(struct judging_work *w, const struct fleet_kept *k)
+{
+    const unsigned about = kept_whats[k->what].about;
+    if (kept_of_class(k->what) || is_gone(w, k->node))
+        return;
+    if (about == ABOUT_FACTS ? !judged_find(w, k->node)
+                             : interned_find(&w->fleet->nodes, k->node) < 0)
+        add_unseen(w, &(struct kept_unseen){.name = k->node, .about = about});
+}
+
+struct keeping {
+    struct judging_work *work;
+    const struct fleet_findings *list;
+    const struct measured_to *to;
+};
+
+static int keep_finding(void *ctx, const struct fleet_kept *k, struct err *err)
+{
+    const struct keeping *of = ctx;
+    const struct measured_kept kept = {k->what, k->node, k->metric, k->percent};
+    keep_unknown(of->work, k);
+    return measured_keep(of->work->fleet, of->list, &kept, of->to, err);
+}
+
+static int keep_findings(struct keeping *of, struct err *err)
+{
+    static const struct fleet_kept_query not_ended = {
+        .states =
+            1U << KEPT_FORMING | 1U << KEPT_OPEN | 1U << KEPT_ACKNOWLEDGED | 1U << KEPT_FIXED};
+    return fleet_store_findings(of->work->store, &not_ended, keep_finding, of, err);
 }
 
 // ---- What nodes respond -------------------------------------------------------------------------
@@ -200,7 +271,7 @@ static void judge_node(struct judging_work *w, const struct judged_node *n,
     if (n->state == NODE_UP && !n->asleep)
         judge_responding(w, n);
     else
-        add_unseen(w, &(struct kept_unseen){n->name, ABOUT_FACTS});
+        add_unseen(w, &(struct kept_unseen){.name = n->name, .about = ABOUT_FACTS});
     if (n->state == NODE_DOWN && !n->asleep) {
         buf_fmt(&w->text, "%s does not respond: %s", n->name, n->why);
         add_fact(w, n, KEPT_DOWN, n->seen_ms);
@@ -270,8 +341,7 @@ static int write_judgement(struct judging_work *w, bool stands_by, struct err *e
 
 // ---- Drains -------------------------------------------------------------------------------------
 
-static int judge_drains(struct judging_work *w, const struct fleet_findings *list, int flags,
-                        struct err *err)
+static int judge_drains(struct judging_work *w, const struct fleet_findings *list, struct err *err)
 {
     CLEANUP_MEM const char **reasons = calloc((size_t)w->fleet->nodes.n + 1, sizeof *reasons);
     if (!reasons)
@@ -283,23 +353,24 @@ static int judge_drains(struct judging_work *w, const struct fleet_findings *lis
     const struct judging_drain d = {.store = w->store,
                                     .fleet = w->fleet,
                                     .list = list,
-                                    .reasons = flags & JUDGING_SLURM_KNOWN ? reasons : NULL,
-                                    .apply = flags & JUDGING_APPLY,
+                                    .reasons = w->flags & JUDGING_SLURM_KNOWN ? reasons : NULL,
+                                    .apply = w->flags & JUDGING_APPLY,
                                     .json = &w->parts[JUDGED_DRAIN],
                                     .lines = &w->parts[JUDGED_DRAIN_LINES],
                                     .now = &w->parts[JUDGED_DRAIN_NOW]};
     return judging_drain(&d, err);
 }
 
-static int judge_measured(struct judging_work *w, int flags, struct err *err)
+static int judge_measured(struct judging_work *w, struct err *err)
 {
-    const struct measured_to measured = {add_sight, add_unseen, w};
+    const struct measured_to measured = {add_sight, add_unmeasured, w};
     struct fleet_findings list = {0};
-    if (fleet_findings_find(&list, w->fleet, err) < 0)
+    if (find_named_classes(w, err) < 0 || fleet_findings_find(&list, w->fleet, err) < 0)
         return -1;
-    int rc = measured_judge(w->fleet, &list, &measured, err) < 0
+    struct keeping kept = {w, &list, &measured};
+    int rc = measured_judge(w->fleet, &list, &measured, err) < 0 || keep_findings(&kept, err) < 0
                  ? -1
-                 : judge_drains(w, &list, flags, err);
+                 : judge_drains(w, &list, err);
     fleet_findings_fini(&list);
     return rc;
 }
@@ -322,17 +393,17 @@ static int map_nodes(struct judging_work *w, struct err *err)
     return 0;
 }
 
-static int judging_run(struct judging_work *w, const char *where, int flags, struct err *err)
+static int judging_run(struct judging_work *w, const char *where, struct err *err)
 {
     struct fleet_options o = FLEET_DEFAULTS;
     o.now_ms = w->now_ms = clock_wall_ms();
     w->store = fleet_store_open(where, FLEET_STORE_READ, err);
     const struct fleet_window window = {.newest = o.runs_max};
     w->fleet = w->store ? stored_fleet_of(w->store, &o, &window, err) : NULL;
-    return !w->fleet || map_nodes(w, err) < 0 || judge_measured(w, flags, err) < 0 ||
+    return !w->fleet || map_nodes(w, err) < 0 || judge_measured(w, err) < 0 ||
                    judge_responded(w, err) < 0
                ? -1
-               : write_judgement(w, flags & JUDGING_STANDS_BY, err);
+               : write_judgement(w, w->flags & JUDGING_STANDS_BY, err);
 }
 
 int judging_main(int argc, char **argv)
@@ -344,7 +415,8 @@ int judging_main(int argc, char **argv)
     if (argc != 3 || !str_to_i64(argv[2], &flags) ||
         !child_read_text(JUDGING_STORE_FD, where, sizeof where) || !worker_process_limit())
         return 2;
-    int rc = judging_run(&w, where, (int)flags, &err);
+    w.flags = (int)flags;
+    int rc = judging_run(&w, where, &err);
     if (rc < 0) {
         struct judged_head failed = {0};
         snprintf(failed.problem, sizeof failed.problem, "%s", err.text);
@@ -353,6 +425,7 @@ int judging_main(int argc, char **argv)
     fleet_store_close(w.store);
     fleet_cleanup(&w.fleet);
     free(w.feeds);
+    free(w.class_named);
     buf_free(&w.unseen);
     buf_free(&w.sights);
     buf_free(&w.text);

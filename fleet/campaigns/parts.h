@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside this folder only: a campaign in memory (campaign.c), and how its nodes are probed
-// (probes.c).
+// Inside this folder only: a campaign in memory (campaign.c), its nodes (campaign_nodes.c), what it
+// stores (campaign_items.c), its rounds (rounds.c), and how nodes are probed (probes.c).
 #pragma once
+#include "base/jsonw.h"
 #include "core/os/child_output.h"
 #include "core/os/loop.h"
 #include "fetch/fetch.h"
 #include "fleet/campaigns/request.h"
 #include "fleet/collect/poller.h"
+#include "fleet/store/campaigns.h"
 
 // The largest time limit of a run: a node that says that one took longer is not believed.
 enum { PROBE_MOST_S = 14400 };
@@ -115,6 +117,30 @@ void campaigns_look_in(struct campaigns *all); // sets the timer to the earliest
 // UTC. Where the wall clock was set meanwhile, rounds and refusals get the times at which they were
 // by the clock as it is now: neither `each` nor retry_for ends by a step.
 int64_t campaigns_now(struct campaigns *all);
+
+// ---- campaign_nodes.c
+
+// Why the collector never requests a run of it; NULL: it does.
+const char *campaign_never_probes(const struct campaign *c, const struct polled *n);
+// All that it can have. ERR_CONFLICT on "nodes": none.
+int campaign_all_nodes(const struct campaign *c, struct nodeset *out, struct err *err);
+// ERR_INVALID on "nodes": one that it cannot have.
+int campaign_check_nodes(const struct campaign *c, const struct nodeset *nodes, struct err *err);
+int campaign_nodes_of_others(const struct campaign *c); // how many nodes other campaigns have
+
+// ---- campaign_items.c
+
+// Sends what changed since the last item to the process that stores. Nothing changed: sends none.
+void campaign_store(struct campaign *c);
+bool campaign_is_stored(const struct campaign *c); // nothing waits, and nothing is on the way
+
+// ---- rounds.c
+
+// Of the facts of its nodes, which it frees. Its nodes are then what the store knows of this round.
+int campaign_plan(struct campaign *c, struct err *err);
+void campaign_advance(struct campaign *c); // all that can begin begins; says what it waits for
+void campaign_end(struct campaign *c, enum fleet_campaign_state state, const char *why);
+void campaign_write_plan(const struct campaign *c, struct jsonw *w); // "plan", of a dry run
 
 // ---- probes.c
 

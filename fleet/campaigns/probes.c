@@ -185,9 +185,13 @@ static void problem_received(struct campaign *c, int node, const struct fetch_re
     enum err_code code = err_find(slug ? slug + 1 : type);
     bool busy = code == ERR_BUSY || code == ERR_NO_MEMORY_NODE || fetch_response_busy(r);
     int64_t wait_s = r->retry_after_s > 0 ? r->retry_after_s : BUSY_S;
+    const char *member = json_get_text(problem, "member", "");
+    const char *detail = json_get_text(problem, "detail", "the response has no reason");
     char why[CAMPAIGN_WHY];
-    snprintf(why, sizeof why, "%.150s",
-             json_get_text(problem, "detail", "the response has no reason"));
+    // "is not a parameter of benchmark …" does not say which one. Some sentences begin with it.
+    bool named = !*member || busy || str_starts(detail, member);
+    snprintf(why, sizeof why, "%.40s%s%.*s", named ? "" : member, named ? "" : ": ",
+             named ? 150 : 108, detail);
     if (c->states[node].run && busy && probe_overdue(c, node))
         return;
     if (c->states[node].run && busy) // no place for one more client that waits

@@ -129,7 +129,7 @@ static int member_nodes(struct campaign_request *r, const struct json *v, const 
     struct nodeset got = {0};
     if (!json_text(v))
         return err_set(err, ERR_INVALID, name, "must be a set of nodes such as \"n[1-100]\"");
-    if (nodeset_parse(&got, json_text(v), NULL, err) < 0)
+    if (nodeset_parse_members(&got, json_text(v), NODESET_NAMES_MAX, err) < 0)
         return -1;
     nodeset_free(&r->nodes);
     r->nodes = got;

@@ -22,6 +22,7 @@
 enum {
     RESTART_MS = 250,       // after the process has ended; doubled each time that nothing was
     RESTART_MAX_MS = 30000, // confirmed before
+    CLOCK_LOOK_MS = 1000,   // until the clock is looked at again that is not set
     STANDBY_MS = 1000,      // another collector writes; opening waits for it too
     STOP_MS = 20000,        // for what was sent, when the collector stops: a full backlog takes 4
     WRITE_AHEAD = 1 << 20,  // bytes that are handed to the socket's queue at once
@@ -328,11 +329,31 @@ static int start_ingest(struct ingest *i, struct err *err)
     return -1;
 }
 
+// A machine without a clock of its own begins in 1970, until its time is set. Runs that are
+// received meanwhile would be dated so for good, since none is dated later than it is received.
+static bool waits_for_clock(struct ingest *i)
+{
+    const int64_t now_ms = clock_wall_ms();
+    struct ingest_report r = {.kind = INGEST_FAILED, .code = ERR_TIMEOUT};
+    char now[32];
+    if (now_ms >= CLOCK_SET_MS)
+        return false;
+    clock_rfc3339(now_ms, now);
+    snprintf(r.text, sizeof r.text,
+             "the clock of this machine is not set (it shows %.10s): nothing is stored before that",
+             now);
+    loop_timer_set(i->restart, CLOCK_LOOK_MS);
+    i->user.report(i->user.ctx, &r);
+    return true;
+}
+
 static void on_restart(void *ctx, uint32_t events)
 {
     struct ingest *i = ctx;
     struct err err;
     (void)events;
+    if (waits_for_clock(i))
+        return;
     if (start_ingest(i, &err) == 0) {
         ingest_pump(i);
         return;
@@ -356,6 +377,10 @@ struct ingest *ingest_new(struct loop *loop, const struct ingest_store *store,
     i->restart_ms = RESTART_MS;
     i->restart = loop_timer_new(loop, on_restart, i, err);
     i->stall = i->restart ? loop_timer_new(loop, on_stall, i, err) : NULL;
+    if (i->stall && clock_wall_ms() < CLOCK_SET_MS) {
+        loop_timer_set(i->restart, 0);
+        return i;
+    }
     if (i->stall && start_ingest(i, err) == 0)
         return i;
     ingest_free(i);

@@ -34,6 +34,7 @@ void judged_add_unseen(struct buf *out, const struct kept_unseen *u)
 {
     buf_add(out, &u->about, sizeof u->about);
     wire_add_text(out, u->name);
+    wire_add_text(out, u->class ? u->class : "");
 }
 
 void judged_add_sight(struct buf *out, const struct kept_sight *s)
@@ -124,6 +125,7 @@ int judged_read(struct judged_lists *out, const char *bytes, size_t n, struct er
     for (int i = 0; i < head.n_unseen && !r.bad; i++) {
         wire_take(&r, &out->unseen[i].about, sizeof out->unseen[i].about);
         out->unseen[i].name = wire_text(&r);
+        out->unseen[i].class = wire_text(&r);
     }
     for (int i = 0; i < head.n_seen && !r.bad; i++)
         wire_take_sight(&r, &out->seen[i]);

@@ -22,6 +22,7 @@ enum {
     JUDGING_SLURM_KNOWN = 1, // what Slurm says of the nodes is known
     JUDGING_APPLY = 2,       // it says which nodes are to be drained now
     JUDGING_STANDS_BY = 4,   // nothing is stored, and how nodes are is not known
+    JUDGING_KNOWS_GONE = 8,  // a node that is not among those is gone
 };
 
 // A node as the collector sees it now.

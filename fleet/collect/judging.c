@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "core/os/child.h"
 #include "fleet/collect/judged_wire.h"
+#include "fleet/collect/judging_times.h"
 
 enum {
     JUDGING_PIECE = 1 << 16,
@@ -41,16 +42,15 @@ struct judging {
     struct loop_watch *watch;
     int socket; // -1: no process
     pid_t pid;
-    int64_t started_ms, ended_ms; // monotonic, of the last one; 0: none
-    int64_t round_ms; // monotonic: what was stored and has changed is judged from then on
+    struct judging_times times;
     struct buf in;
     bool sent;       // a judgement is on its way into the store
     bool pending;    // something has changed that was not judged
     int64_t stored;  // runs and documents that the last judgement knew
     uint64_t states; // hash of what the last judgement knew
-    bool stood_by;   // the last judgement was made on standby: of it only the summary counts
     struct {
-        int n, at;       // n 0: none is under way
+        bool begun;
+        int n, at;
         uint64_t lists;  // poller_lists when it began
         uint64_t states; // hash of them
         struct judged_node *list;
@@ -78,7 +78,7 @@ static void judging_end(struct judging *j)
     j->watch = NULL;
     fd_cleanup(&j->socket);
     child_end(&j->pid, CHILD_END_MS);
-    j->ended_ms = clock_mono_ms();
+    j->times.ended_ms = clock_mono_ms();
     buf_reset(&j->in);
 }
 
@@ -142,13 +142,13 @@ static void take_judgement(struct judging *j)
         }
     }
     j->holds = head.store;
-    if (j->stood_by)
+    if (j->times.stood_by)
         take_summary(j, &head);
     else if (send_judgement(j, at, head.bytes[JUDGED_BODY], &err) < 0) {
         judging_failed(j, err.text);
         return;
     }
-    j->sent = !j->stood_by;
+    j->sent = !j->times.stood_by;
     j->problem[0] = '\0';
     judging_end(j);
 }
@@ -180,7 +180,8 @@ static int judging_flags(const struct judging *j)
     bool apply = j->draining && slurm &&
                  draining_last_ms(j->draining) < slurm->read_mono_ms - NAMING_LIMIT_MS;
     return (naming_slurm_known(j->naming) ? JUDGING_SLURM_KNOWN : 0) | (apply ? JUDGING_APPLY : 0) |
-           (poller_stands_by(j->poller) ? JUDGING_STANDS_BY : 0);
+           (poller_stands_by(j->poller) ? JUDGING_STANDS_BY : 0) |
+           (poller_knows_gone(j->poller) ? JUDGING_KNOWS_GONE : 0);
 }
 
 static void copy_node(const struct polled *p, struct judged_node *out)
@@ -218,8 +219,11 @@ static void walk_end(struct judging *j)
     fd_cleanup(&j->walk.fd);
     j->walk.list = NULL;
     j->walk.n = 0;
+    j->walk.begun = false;
 }
 
+// No nodes are judged too, once all sources say that there are none: findings about those that were
+// there end.
 static void walk_begin(struct judging *j)
 {
     poller_compare_clocks(j->poller);
@@ -227,17 +231,19 @@ static void walk_begin(struct judging *j)
     j->walk.at = 0;
     j->walk.lists = poller_lists(j->poller);
     j->walk.states = (uint64_t)judging_flags(j);
-    if (j->walk.n)
+    j->walk.begun = j->walk.n || poller_named(j->poller);
+    if (j->walk.begun)
         loop_timer_set(j->walking, 0);
 }
 
 static int copy_begin(struct judging *j, struct err *err)
 {
-    size_t bytes = (size_t)j->walk.n * sizeof(struct judged_node);
+    size_t bytes = (size_t)j->walk.n * sizeof(struct judged_node); // 0: nothing can be mapped
     CLEANUP_FD int fd = memfd_create("judging", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0)
         return err_sys(err, "a memory file of nodes");
-    struct judged_node *list = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    struct judged_node *list =
+        bytes ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : NULL;
     if (list == MAP_FAILED)
         return err_sys(err, "a memory file of nodes");
     j->walk.list = list;
@@ -272,15 +278,6 @@ static int judging_start(struct judging *j, struct err *err)
 
 // ---- When ---------------------------------------------------------------------------------------
 
-// Whatever was stored since.
-static bool judgement_is_old(const struct judging *j)
-{
-    const bool stands_by = poller_stands_by(j->poller);
-    const int64_t most_s = stands_by ? JUDGING_STANDBY_S : JUDGING_HOUR_S;
-    return !j->ended_ms || j->stood_by != stands_by ||
-           clock_mono_ms() - j->started_ms >= most_s * 1000;
-}
-
 static bool judging_may(const struct judging *j)
 {
     struct poller_totals t;
@@ -294,15 +291,17 @@ static bool judging_due(const struct judging *j)
     poller_totals(j->poller, &t);
     const bool changed = j->pending || t.stored + t.documents != j->stored ||
                          j->walk.states != j->states || j->judged.counts.unsettled;
-    return judging_may(j) && (judgement_is_old(j) || (changed && !poller_stands_by(j->poller)));
+    const bool stands_by = poller_stands_by(j->poller);
+    return judging_may(j) &&
+           (judging_is_old(&j->times, stands_by, clock_mono_ms()) || (changed && !stands_by));
 }
 
 static int judging_begin(struct judging *j, struct err *err)
 {
     struct poller_totals t;
     poller_totals(j->poller, &t);
-    j->started_ms = clock_mono_ms();
-    j->stood_by = poller_stands_by(j->poller);
+    j->times.started_ms = clock_mono_ms();
+    j->times.stood_by = poller_stands_by(j->poller);
     j->pending = false;
     j->stored = t.stored + t.documents;
     j->states = j->walk.states;
@@ -329,7 +328,7 @@ static int walk_next(struct judging *j, struct err *err)
     struct polled *const *nodes = poller_nodes(j->poller, &n);
     if (!walk_some(j, nodes))
         return 1;
-    if (j->walk.list)
+    if (j->walk.fd >= 0)
         return judging_begin(j, err);
     if (!judging_due(j))
         return 0;
@@ -356,26 +355,17 @@ static void on_walking(void *ctx, uint32_t events)
         judging_failed(j, err.text);
 }
 
-static void judging_look_by(struct judging *j, int64_t ms)
-{
-    loop_timer_set(j->timer, ms < JUDGING_LOOK_S * 1000 ? ms : JUDGING_LOOK_S * 1000);
-}
-
-// `every` may be a day: a judgement that is old, and a process that takes too long, do not wait
-// for it.
 static void on_round(void *ctx, uint32_t events)
 {
     struct judging *j = ctx;
-    const int64_t now = clock_mono_ms();
+    const int64_t now = clock_mono_ms(), every_ms = j->c->every_s * 1000;
     (void)events;
-    if (j->pid && now - j->started_ms > (int64_t)JUDGING_LIMIT_S * 1000)
+    if (j->pid && judging_takes_too_long(&j->times, now))
         judging_failed(j, "a judgement took too long");
-    else if (!j->pid && !j->sent && !j->walk.n &&
-             (now >= j->round_ms || (judging_may(j) && judgement_is_old(j)))) {
-        j->round_ms = now + j->c->every_s * 1000;
+    else if (!j->pid && !j->sent && !j->walk.begun &&
+             judging_looks(&j->times, judging_may(j), poller_stands_by(j->poller), every_ms, now))
         walk_begin(j);
-    }
-    judging_look_by(j, now < j->round_ms ? j->round_ms - now : j->c->every_s * 1000);
+    loop_timer_set(j->timer, judging_look_in(&j->times, every_ms, now));
 }
 
 // ---- What the process that stores reports -------------------------------------------------------
@@ -542,7 +532,7 @@ struct judging *judging_new(struct loop *loop, const struct fleetd_config *c, st
         return NULL;
     }
     poller_listen(p, judging_report, j);
-    judging_look_by(j, c->every_s * 1000);
+    loop_timer_set(j->timer, judging_look_in(&j->times, c->every_s * 1000, clock_mono_ms()));
     return j;
 }
 

@@ -8,11 +8,7 @@
 #include "fleet/collect/judged_wire.h"
 
 enum {
-    JUDGING_HOUR_S = 3600,  // judged at least as often
-    JUDGING_STANDBY_S = 60, // on standby not more often: what is stored meanwhile is not known
-    JUDGING_LIMIT_S = 60,   // a process that takes longer is ended
-    JUDGING_LOOK_S = 10,    // looked at as often at least, and first so long after the start
-    MARKS_MAX = 256,        // people's marks that wait for the store
+    MARKS_MAX = 256, // people's marks that wait for the store
     MARK_WAIT_MS = 20000,
 };
 

@@ -129,6 +129,7 @@ static void node_unnamed(struct polled *n)
         return;
     node_event(n, NODE_UNNAMED);
     n->sources = 0;
+    n->slurm_state[0] = '\0'; // nor does Slurm know it
     node_leaves(n->poller, n->name);
 }
 
@@ -267,6 +268,11 @@ void send_owners(struct poller *p)
 bool poller_named(const struct poller *p)
 {
     return p->named;
+}
+
+bool poller_knows_gone(const struct poller *p)
+{
+    return p->named && !p->leave_ms;
 }
 
 int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int count, bool whole,

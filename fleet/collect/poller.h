@@ -19,6 +19,9 @@ int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int n, b
 // Whether all sources have named their nodes since the start: one that is not known then is named
 // by none.
 bool poller_named(const struct poller *p);
+// And whether those that none names are gone: more than half of the fleet has some time to be
+// named.
+bool poller_knows_gone(const struct poller *p);
 
 // Facts that are faults of a node or of its surroundings.
 bool node_clock_wrong(const struct polled *n);  // by more than NODE_SKEW_MAX_MS

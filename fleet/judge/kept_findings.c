@@ -11,7 +11,7 @@
 
 const struct kept_what_info kept_whats[KEPT_WHATS] = {
     [KEPT_OUTLIER] = {"outlier", ABOUT_VERDICT},
-    [KEPT_SLOWER] = {"slower", ABOUT_VERDICT},
+    [KEPT_SLOWER] = {"slower", ABOUT_PAST},
     [KEPT_GROUP] = {"group", ABOUT_CLASS},
     [KEPT_DRIFT] = {"drift", ABOUT_DRIFT},
     [KEPT_STALE] = {"stale", ABOUT_FACTS},
@@ -82,11 +82,22 @@ static void kept_identity(const struct kept_sight *s, char out[static KEPT_IDENT
              s->class, s->what == KEPT_GROUP ? s->metric : "");
 }
 
+// The end of the identity of a node's finding in the class, or the name alone.
+static const char *kept_unseen_key(const struct kept_unseen *u, char out[static KEPT_IDENTITY_MAX])
+{
+    if (!u->class || !*u->class)
+        return u->name;
+    snprintf(out, KEPT_IDENTITY_MAX, "%.64s %.64s ", u->name, u->class);
+    return out;
+}
+
 static void kept_move(struct kept_finding *f, enum kept_event event, int64_t now_ms)
 {
     enum kept_state was = f->state;
     f->state = kept_states[was].after[event];
-    if (f->state == KEPT_OPEN && (was == KEPT_NONE || was == KEPT_FORMING || was == KEPT_CLOSED)) {
+    // One that was marked while it was forming has not been open.
+    bool opens = was == KEPT_NONE || was == KEPT_FORMING || was == KEPT_CLOSED || !f->opened_ms;
+    if (f->state == KEPT_OPEN && opens) {
         f->opened_ms = now_ms;
         f->closed_ms = 0;
         f->times++;
@@ -183,7 +194,8 @@ int kept_judge(struct kept_list *l, const struct kept_judgement *j, struct err *
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a judgement");
     l->opened = l->left_out = 0;
     for (int i = 0; i < j->n_unseen; i++) {
-        int at = interned_add(&names, j->unseen[i].name, err);
+        char key[KEPT_IDENTITY_MAX];
+        int at = interned_add(&names, kept_unseen_key(&j->unseen[i], key), err);
         if (at < 0)
             return -1;
         about[at] |= j->unseen[i].about;
@@ -193,8 +205,10 @@ int kept_judge(struct kept_list *l, const struct kept_judgement *j, struct err *
             return -1;
     for (int i = 0; i < l->identities.n; i++) {
         int at = interned_find(&names, l->names[i]);
-        bool known = at < 0 || !(about[at] & kept_whats[l->list[i].what].about);
-        if (!l->list[i].sight && known)
+        const char *rest = strchr(l->identities.list[i], ' ');
+        int in_class = rest ? interned_find(&names, rest + 1) : -1;
+        unsigned unseen = (at < 0 ? 0 : about[at]) | (in_class < 0 ? 0 : about[in_class]);
+        if (!l->list[i].sight && !(unseen & kept_whats[l->list[i].what].about))
             kept_miss(&l->list[i], j->now_ms);
         // The next number follows the largest: it stays, or another finding would get the number.
         if (l->list[i].change == KEPT_DELETED && l->list[i].id == l->last_id)

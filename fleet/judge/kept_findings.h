@@ -29,10 +29,11 @@ enum kept_what {
 };
 // What a finding is about, and so what must be known to miss it.
 enum kept_about {
-    ABOUT_VERDICT = 1, // what the node measured
+    ABOUT_VERDICT = 1, // what the node measured beside its peers
     ABOUT_CLASS = 2,   // what a class measured
     ABOUT_FACTS = 4,   // what the node responds
     ABOUT_DRIFT = 8,   // how the days of a class differ
+    ABOUT_PAST = 16,   // what the node measured beside what it measured before
 };
 struct kept_what_info {
     const char *name; // stable, in JSON: "outlier"
@@ -71,8 +72,9 @@ struct kept_sight {
 };
 // What a judgement could not see: findings of this node or class stay as they are.
 struct kept_unseen {
-    const char *name; // borrowed
-    unsigned about;   // of enum kept_about
+    const char *name;  // borrowed
+    const char *class; // borrowed; only those of the node in this class; "", NULL: all
+    unsigned about;    // of enum kept_about
 };
 
 enum kept_change { KEPT_SAME, KEPT_MISSING, KEPT_MARKED, KEPT_AGAIN, KEPT_NEW, KEPT_DELETED };

@@ -6,9 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/metrics/metrics.h"
 #include "analysis/peers/drift.h"
 #include "analysis/peers/fleet_findings_text.h"
+#include "analysis/peers/fleet_history.h"
 #include "analysis/peers/fleet_view.h"
+#include "analysis/peers/newest.h"
+#include "analysis/peers/peers.h"
+#include "analysis/stats/median.h"
 #include "base/cleanup.h"
 
 #define DAY_MS ((int64_t)86400 * 1000)
@@ -71,7 +76,7 @@ static int measured_drift(const struct fleet *f, int class, int64_t newest_ms,
     if (drift_find(&d, f, class, err) < 0)
         return -1;
     if (isnan(d.p))
-        to->unseen(to->ctx, &(struct kept_unseen){f->classes.list[class], ABOUT_DRIFT});
+        to->unseen(to->ctx, &(struct kept_unseen){f->classes.list[class], "", ABOUT_DRIFT});
     if (d.grade == PEERS_FINE)
         return 0;
     drift_sentence(&d, &text);
@@ -110,6 +115,12 @@ static int measured_drifts(const struct fleet *f, const struct measured_to *to, 
     return rc;
 }
 
+// Enough runs of another class are enough to know that it is not in its former one.
+static const char *known_class(const struct fleet *f, int node)
+{
+    return fleet_node_enough(f, node) ? f->classes.list[f->node[node].class] : "";
+}
+
 int measured_judge(const struct fleet *f, const struct fleet_findings *list,
                    const struct measured_to *to, struct err *err)
 {
@@ -124,11 +135,54 @@ int measured_judge(const struct fleet *f, const struct fleet_findings *list,
     for (int i = 0; i < f->nodes.n; i++) {
         if (f->node[i].class >= 0 && fleet_node_enough(f, i))
             judged[f->node[i].class]++;
-        if (!fleet_node_judged(f, i))
-            to->unseen(to->ctx, &(struct kept_unseen){f->nodes.list[i], ABOUT_VERDICT});
+        const struct fleet_judged *by = &list->judged[i];
+        // Beside its peers it shows too that it is as fast as it was.
+        unsigned about =
+            (by->by_peers ? 0 : ABOUT_VERDICT) | (by->by_peers || by->by_past ? 0 : ABOUT_PAST);
+        if (about)
+            to->unseen(to->ctx, &(struct kept_unseen){f->nodes.list[i], known_class(f, i), about});
     }
     for (int i = 0; i < f->classes.n; i++)
         if (judged[i] < PEERS_MIN)
-            to->unseen(to->ctx, &(struct kept_unseen){f->classes.list[i], ABOUT_CLASS});
+            to->unseen(to->ctx, &(struct kept_unseen){f->classes.list[i], "", ABOUT_CLASS});
     return 0;
+}
+
+// Of NEWEST_RUNS runs from this one on, + is worse.
+static double runs_level(const struct fleet_history *h, int from)
+{
+    double x[NEWEST_RUNS];
+    for (int i = 0; i < NEWEST_RUNS; i++)
+        x[i] = newest_log(h->list[from + i].value, h->more, metric_is_loss(h->metric));
+    return middle_select(x, NEWEST_RUNS);
+}
+
+// The newest runs are better than the worst of those before, by half of what the finding states.
+static int got_better(const struct fleet *f, const struct measured_kept *k, struct err *err)
+{
+    struct fleet_history h;
+    double worst = -INFINITY, least = fabs(log1p(k->percent / 100)) / 2;
+    if (fleet_history_make(&h, f, k->node, k->metric, err) < 0)
+        return err->code == ERR_NOT_FOUND ? 0 : -1;
+    for (int from = 0; from + 2 * NEWEST_RUNS <= h.n; from++)
+        worst = fmax(worst, runs_level(&h, from));
+    double gained = h.n < NEWEST_RUNS ? 0 : worst - runs_level(&h, h.n - NEWEST_RUNS);
+    fleet_history_fini(&h);
+    return gained >= (isnan(least) ? PEERS_DEFAULTS.least : least);
+}
+
+int measured_keep(const struct fleet *f, const struct fleet_findings *list,
+                  const struct measured_kept *k, const struct measured_to *to, struct err *err)
+{
+    int node = interned_find(&f->nodes, k->node), known = 1;
+    if (node < 0 || (k->what != KEPT_OUTLIER && k->what != KEPT_SLOWER))
+        return 0;
+    if (!fleet_node_has(f, node, k->metric))
+        known = 0;
+    else if (k->what == KEPT_SLOWER && !list->judged[node].by_peers)
+        known = got_better(f, k, err);
+    if (known == 0)
+        to->unseen(to->ctx, &(struct kept_unseen){f->nodes.list[node], known_class(f, node),
+                                                  kept_whats[k->what].about});
+    return known < 0 ? -1 : 0;
 }

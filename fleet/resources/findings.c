@@ -227,10 +227,12 @@ static int read_mark_note(const struct json *note, struct ingest_mark *m, struct
     const char *text = json_text(note);
     if (!note)
         return 0;
-    if (!text || strlen(text) > KEPT_NOTE_MAX || str_control(text, strlen(text)))
-        return err_set(err, ERR_INVALID, "note",
-                       "must be a text of at most %d bytes, without control characters",
+    if (!text || strlen(text) > KEPT_NOTE_MAX)
+        return err_set(err, ERR_INVALID, "note", "must be a text of at most %d bytes",
                        KEPT_NOTE_MAX);
+    const char *control = str_control(text, strlen(text)); // as in the note of a run
+    if (control)
+        return err_set(err, ERR_INVALID, "note", "has %s", str_control_name(control).text);
     snprintf(m->note, sizeof m->note, "%s", text);
     m->noted = true;
     return 0;

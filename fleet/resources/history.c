@@ -112,9 +112,10 @@ static int write_stored_cause(const struct request *q, struct stored_series *s, 
     return stored_changes_write(fleet_of(q)->store, &before, &now, w, err);
 }
 
-static int write_stored_changes(const struct request *q, struct stored_series *s, struct jsonw *w,
-                                struct err *err)
+static int write_stored_changes(const struct request *q, struct stored_series *s,
+                                const char *metric, struct jsonw *w, struct err *err)
 {
+    struct series_options options = SERIES_DEFAULTS;
     int from = s->n > CHANGES_POINTS_MAX ? s->n - CHANGES_POINTS_MAX : 0, searched, rc = 0;
     CLEANUP_MEM struct change_point *found = NULL;
     CLEANUP_MEM double *v = calloc((size_t)(s->n - from) + 1, sizeof *v);
@@ -122,7 +123,8 @@ static int write_stored_changes(const struct request *q, struct stored_series *s
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a series");
     for (int i = from; i < s->n; i++)
         v[i - from] = (double)s->list[i].value;
-    int n = series_changes(&found, &searched, v, s->n - from, &SERIES_DEFAULTS, err);
+    options.one = metric_one(metric);
+    int n = series_changes(&found, &searched, v, s->n - from, &options, err);
     if (n < 0)
         return -1;
     jsonw_i64(w, "searched", searched);
@@ -217,6 +219,7 @@ static int stored_days_read(const struct request *q, const struct fleet_line *li
 
 static int write_day_changes(const struct class_days *c, struct jsonw *w, struct err *err)
 {
+    struct series_options options = SERIES_DEFAULTS;
     int from = c->n > CHANGES_POINTS_MAX ? c->n - CHANGES_POINTS_MAX : 0, searched;
     CLEANUP_MEM struct change_point *found = NULL;
     CLEANUP_MEM double *v = calloc((size_t)(c->n - from) + 1, sizeof *v);
@@ -224,7 +227,8 @@ static int write_day_changes(const struct class_days *c, struct jsonw *w, struct
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a series");
     for (int i = from; i < c->n; i++)
         v[i - from] = c->list[i].median;
-    int n = series_changes(&found, &searched, v, c->n - from, &SERIES_DEFAULTS, err);
+    options.one = metric_one(c->metric);
+    int n = series_changes(&found, &searched, v, c->n - from, &options, err);
     if (n < 0)
         return -1;
     jsonw_i64(w, "searched", searched);
@@ -299,7 +303,8 @@ static int node_history(const struct request *q, struct fleet_line *line, struct
     jsonw_text(&w, "unit", s.unit);
     jsonw_text(&w, "better", metric_more_is_better(s.unit) ? "more" : "less");
     write_stored_points(&s, &w);
-    if (write_stored_changes(q, &s, &w, err) < 0 || (band && write_band(q, line, &s, &w, err) < 0))
+    if (write_stored_changes(q, &s, line->metric, &w, err) < 0 ||
+        (band && write_band(q, line, &s, &w, err) < 0))
         return -1;
     jsonw_end(&w);
     return 0;

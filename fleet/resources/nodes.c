@@ -155,8 +155,10 @@ void fleetd_named_work(const struct request *q, struct work *w, struct err *why)
     const char *node = request_query(q, "node");
     bool given;
     fleetd_work(q, w, why);
-    if (where_read(q, &where, &given, why) == 0 && (!node || nodeset_add(&where, node, why) == 0) &&
-        where.n && (naming_begins(fleet_of(q)->naming) || nodes_are_known(q, &where, "", why) == 0))
+    if (where_read(q, &where, &given, why) < 0 || (!node && !given))
+        return;
+    if (naming_begins(fleet_of(q)->naming) || (node ? poller_find(fleet_of(q)->poller, node) != NULL
+                                                    : nodes_are_known(q, &where, "", why) == 0))
         w->hint = NODES_FOLLOWED;
 }
 

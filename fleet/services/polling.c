@@ -11,7 +11,7 @@ void polling_count(const struct poller *p, struct polling_counts *out)
     nodes = poller_nodes(p, &out->all);
     for (int i = 0; i < out->all; i++) {
         out->states[nodes[i]->state]++;
-        out->outcomes[nodes[i]->outcome]++;
+        out->outcomes[nodes[i]->outcome] += nodes[i]->state != NODE_GONE;
     }
 }
 

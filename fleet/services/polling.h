@@ -4,7 +4,8 @@
 #include "fleet/collect/poller.h"
 
 struct polling_counts {
-    int all, states[NODE_STATES], outcomes[FLEET_OUTCOMES]; // nodes, also those that are gone
+    int all, states[NODE_STATES]; // nodes, also those that are gone
+    int outcomes[FLEET_OUTCOMES]; // of the others
 };
 void polling_count(const struct poller *p, struct polling_counts *out);
 // Something is to come from the node itself: it is named, powered on, and not behind a collector.

@@ -20,7 +20,7 @@ int where_read(const struct request *q, struct nodeset *out, bool *given, struct
     *given = where != NULL;
     if (!where)
         return 0;
-    if (nodeset_parse(out, where, NULL, err) < 0) {
+    if (nodeset_parse_members(out, where, NODESET_MEMBERS_MAX, err) < 0) {
         snprintf(err->member, sizeof err->member, "where");
         return -1;
     }

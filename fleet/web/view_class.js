@@ -14,8 +14,8 @@ const ROWS = TALL / DOT - 1;          // dots above each other; of more, each st
 
 const nodeLink = (name) => make("a", { href: `#/nodes/${name}` }, name);
 
-// How a value is worse than the median, per cent.
-const worse = (m, v) => 100 * (v / m.median - 1) * (m.better === "more" ? -1 : 1);
+// How a value is worse than the median, per cent. Of a share that is lost, as findings count it.
+const worse = (m, v) => 100 * ((m.loss + v) / (m.loss + m.median) - 1) * (m.better === "more" ? -1 : 1);
 
 // Dots of equal places are put above each other.
 function dots(columns, share, shape) {

@@ -83,7 +83,7 @@ function slowest(nodes) {
   const list = nodes.filter((n) => n.grade).sort((a, b) => kindRank(a) - kindRank(b) || b.percent - a.percent);
   if (!list.length) return null;
   const shown = list.slice(0, LISTED);
-  return make("section", { class: "card", id: "slow" }, make("h2", {}, "Slow nodes"), nodeTable(`The ${shown.length === list.length ? "" : `worst ${shown.length} of `}${count(list.length, "node")} that are slow`, shown));
+  return make("section", { class: "card", id: "slow" }, make("h2", {}, "Slow nodes"), nodeTable(`The ${shown.length === list.length ? "" : `worst ${shown.length} of `}${count(list.length, "node")} that ${list.length === 1 ? "is" : "are"} slow`, shown));
 }
 const kindRank = (n) => ({ 2: 0, 1: 1, 3: 2 })[n.grade];
 

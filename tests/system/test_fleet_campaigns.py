@@ -134,6 +134,14 @@ def test_failures_stop_a_campaign(collect):
     assert patient["campaign"]["state"] == "done" and states(patient) == {"failed": 8}
 
 
+def test_a_refusal_names_what_the_node_does_not_take(collect):
+    """A node of an older version does not know a parameter: "is not a parameter of …" alone does not say which."""
+    c = collect(2).start()
+    c.wait_up(2)
+    refused = ended(c, begin(c, nodes="node1", spec={"benchmark": "c2c"}))
+    assert [n["why"] for n in refused["node_states"]] == ["benchmark: a virtual node measures latency and bandwidth"], refused
+
+
 def test_a_budget_ends_a_round(collect):
     c = collect(30, "--run-ms=3000").start()
     c.wait_up(30)
@@ -426,6 +434,8 @@ def test_lists_are_paged_and_requests_are_checked(collect):
     assert send(c, "/v1/fleet/campaigns", [1])[0] in (400, 422)
     for members, said in (({"budget_node_minutes": 1e12}, "must be a number of minutes above 0, and at most 1000000000"),
                           ({"nope": 1}, "is unknown; the members are name, "),
+                          ({"nodes": "n[1-65536]!n[1-65536],node1"},
+                           '"n[1-65536]!n[1-65536],node1", character 12: all operands together have more than 65536 names'),
                           ({"nodes": "node1,@x"}, '"node1,@x", character 7: groups are not looked up here: list their nodes, as in n[1-4] '
                                                   "(numaprobe fleet -w looks them up itself)"),
                           ({"at_once_each": {"z": 1}}, "is unknown; the members are by, n"),

@@ -137,6 +137,19 @@ def test_what_others_have_drained_is_left_alone(drained):
     assert slurm.calls() == []
 
 
+def test_a_node_that_slurm_does_not_list_any_more_is_not_suggested(drained):
+    c, slurm = drained(100, *BAD)
+    first = until(lambda: suggested(c))[0]
+    left = [n for n in c.fleet.names if n != first]
+    c.name(left)
+    slurm.list(left)
+    c.process.send_signal(signal.SIGHUP)
+    until(lambda: c.node(first)["state"] == "gone")
+    until(lambda: first not in suggested(c))
+    assert {"node": first, "why": "not_listed"}.items() <= next(
+        one for one in c.get("/v1/fleet/drain")["drain"]["left_alone"] if one["node"] == first).items()
+
+
 def test_without_slurm_nothing_is_suggested(collect):  # noqa: F811
     c = collect(60, *BAD).start()
     c.wait_up(60)

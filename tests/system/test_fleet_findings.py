@@ -14,7 +14,7 @@ import time
 import urllib.request
 
 from client import run, terminal  # noqa: F401: terminal is a fixture
-from conftest import PATIENCE, until
+from conftest import PATIENCE, replace_text, until
 from test_fleet import Fleet
 from test_fleetd import collect, measure, read_again  # noqa: F401: a fixture
 from test_storage import faked_clock, needs_faketime, set_clock
@@ -204,6 +204,88 @@ def test_what_nodes_respond_is_found_and_closes_by_itself(collect):  # noqa: F81
     assert after == before, "what is not known after a restart closes nothing, and opens nothing again"
 
 
+def judged_again(c, times):
+    """So many judgements more, each of something new."""
+    for _ in range(times):
+        before = judged(c)
+        measure(c.fleet, 1)
+        until(lambda: judged(c) != before)
+
+
+def test_a_collector_without_nodes_closes_its_findings(collect):  # noqa: F811
+    c = collect(3, "--faults=node[1-3] refuses").start()
+    found(c, "down")
+    until(lambda: len(findings(c, "?what=down")) == 3)
+    c.stop()
+    c.name([])
+    c.start()
+    found(c, "down", state="closed")
+    until(lambda: len(findings(c, "?what=down&state=closed")) == 3)
+    status = c.wait_judged(down=0)
+    assert status["states"]["closed"] == 3 and status["problem"] == "", status
+    assert until(lambda: c.status()["coverage"])["classes"] == []
+
+
+def test_a_source_that_fails_after_a_restart_closes_nothing(collect):  # noqa: F811
+    c = collect(20, "--bad=0", "--faults=node[19-20] refuses")
+    other = c.home / "other"
+    replace_text(other, "node[19-20]\n")
+    c.name(c.fleet.names[:18])
+    c.options.append(f"--source=file:{other}")
+    c.start()
+    found(c, "down")
+    until(lambda: len(findings(c, "?what=down")) == 2)
+    before = {f["id"]: f["opened"] for f in findings(c, "?what=down")}
+    c.stop()
+    other.unlink()
+    c.start().wait_up(18)
+    judged_again(c, 4)
+    assert {f["id"]: f["opened"] for f in findings(c, "?what=down")} == before, "what is not known closes nothing"
+    replace_text(other, "\n")
+    c.process.send_signal(signal.SIGHUP)
+    until(lambda: {f["id"] for f in findings(c, "?what=down&state=closed")} == set(before))
+
+
+def test_a_list_that_lost_most_nodes_over_a_restart_closes_nothing_yet(collect):  # noqa: F811
+    c = collect(20, "--bad=0", "--faults=node[19-20] refuses").start()
+    found(c, "down")
+    until(lambda: len(findings(c, "?what=down")) == 2)
+    c.wait_up(18)
+    c.stop()
+    c.name(c.fleet.names[:2])
+    c.start().wait_up(2)
+    judged_again(c, 4)
+    assert len(findings(c, "?what=down")) == 2, "the others have ten minutes to be named"
+
+
+def test_a_node_that_is_gone_does_not_keep_its_finding_for_ever(collect):  # noqa: F811
+    """While its runs are new it is judged by them."""
+    c = collect(30, "--runs=8", "--bad=1").start()
+    f = found(c, "outlier")
+    c.stop()
+    with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db")) as db, db:
+        [(node,)] = db.execute("SELECT id FROM node WHERE name = ?", (f["node"],))
+        db.execute("UPDATE run SET measured_ms = measured_ms - 5184000000 WHERE node = ?", (node,))
+        db.execute("UPDATE span SET first_month = first_month - 3 WHERE node = ?", (node,))
+    c.start().wait_up(30)
+    judged_again(c, 4)
+    assert c.get(f"/v1/fleet/findings/{f['id']}")["state"] == "open", "a node that is not measured is not known to be repaired"
+    c.name([n for n in c.fleet.names if n != f["node"]])
+    c.process.send_signal(signal.SIGHUP)
+    assert found(c, "outlier", f["node"], "closed")["id"] == f["id"]
+
+
+def test_outcomes_count_nodes_that_are_named(collect):  # noqa: F811
+    c = collect(4, "--bad=0", "--faults=node4 name").start()
+    found(c, "alien", "node4")
+    assert c.status()["outcomes"]["alien"] == 1
+    c.name(c.fleet.names[:3])
+    c.process.send_signal(signal.SIGHUP)
+    until(lambda: c.node("node4")["state"] == "gone")
+    assert c.status()["outcomes"]["alien"] == 0
+    found(c, "alien", "node4", "closed")
+
+
 def test_lists_are_filtered_paged_and_refuse_what_they_do_not_know(collect):  # noqa: F811
     c = collect(12, "--faults=node[01-07] refuses").start()
     found(c, "down")
@@ -279,6 +361,11 @@ def test_the_command_line_lists_and_marks(collect, terminal):  # noqa: F811
     assert "acknowledged" in said("acknowledge", number, "--note==cmd|A1")
     rows = list(csv.DictReader(said("--state=acknowledged", "-o", "csv").splitlines()))
     assert [r["note"] for r in rows] == ["'=cmd|A1"], "no spreadsheet takes a note for a formula"
+    assert "note: has a control character (U+001B)" in said("acknowledge", number, "--note=\x1b[2J", status=2)
+    assert "acknowledged" in said("acknowledge", number, "--note=DIMM\tordered")
+    assert c.get(f"/v1/fleet/findings/{number}")["note"] == "DIMM\tordered"
+    rows = list(csv.DictReader(said("--state=acknowledged", "-o", "csv").splitlines()))
+    assert [r["note"] for r in rows] == ["DIMM ordered"], "a tab is a blank, as a browser shows it"
     assert json.loads(said("fix", number, "-o", "json"))["state"] == "fixed"
     assert f" {number} " in " " + said("--state=fixed").replace("\n", " ")
     assert said("reopen", number) and c.get(f"/v1/fleet/findings/{number}")["state"] == "open"

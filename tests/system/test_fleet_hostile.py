@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import threading
@@ -197,6 +198,27 @@ def test_a_run_that_does_not_end_is_given_up(beside, evil, tmp_path, monkeypatch
     (node,) = ended(c, number)["node_states"]
     said = ("skipped", "has not ended after it was cancelled") if cancelled else ("failed", "has not ended within its time limit")
     assert node["state"] == said[0] and said[1] in node["why"], node
+
+
+@needs_faketime
+def test_a_collector_whose_clock_is_not_set_waits_for_it(collect, tmp_path, monkeypatch):  # noqa: F811
+    """A run is dated no later than it is received: what was stored in 1971 would stay there."""
+    environment = faked_clock(tmp_path)
+    set_clock(tmp_path, "-55y")
+    c = collect(3, "--run-ms=0", collector=(NO_NODE_IS_LATE,))
+    with monkeypatch.context() as m:
+        for name in ("LD_PRELOAD", "FAKETIME_TIMESTAMP_FILE", "FAKETIME_NO_CACHE", "FAKETIME_DONT_FAKE_MONOTONIC"):
+            m.setenv(name, environment[name])
+        c.start()
+    status = until(lambda: (s := c.status()) and s["store_problem"] and s)
+    assert re.match(r"the clock of this machine is not set \(it shows 197[12]-..-..\): nothing is stored", status["store_problem"]), status
+    assert status["store_state"] == "opening" and status["requests"] == 0 and c.refusal("/readyz")[0] == 503, status
+    set_clock(tmp_path, "+0")
+    until(lambda: c.status()["states"]["up"] == 3)
+    status = c.status()
+    assert status["store_ready"] and not status["store_problem"], status
+    dates = c.rows("SELECT min(measured_ms), min(received_ms) FROM run")[0]
+    assert all(ms > 1.7e12 for ms in dates), dates
 
 
 @pytest.mark.parametrize("date, skew_ms", [("Tue, 01 Jan 2222 00:00:00 GMT", 2**31 - 1), ("Fri, 01 Jan 1971 00:00:00 GMT", 1 - 2**31)])

@@ -98,7 +98,10 @@ def test_each_source_fails_by_itself_and_keeps_its_last_word(collect, served, tm
     until(lambda: source(c, "http_sd")["problem"] and c.node("node11")["class_hint"] == "")
     assert "list of groups" in source(c, "http_sd")["problem"] and source(c, "http_sd")["nodes"] == 11
     assert c.node("node20")["sources"] == [f"http_sd:{served.url}"] and c.status()["nodes"] == 30
-    assert c.status()["sources_problem"] and c.refusal("/readyz")[0] == 503
+    problem = c.status()["sources_problem"]
+    assert problem and c.refusal("/readyz")[0] == 503
+    done = run("fleet", "status", f"--fleet={c.url}")
+    assert f"collector: {problem}" in " ".join(done.stdout.split()), (problem, done.stdout)
     served.document, served.status = "[]", 500
     again(c)
     until(lambda: "500" in source(c, "http_sd")["problem"])
@@ -414,6 +417,9 @@ def test_a_clock_of_the_collector_that_is_wrong_is_one_fault(collect):  # noqa: 
     assert float(offset) / 3600 == pytest.approx(-2, abs=0.1)
     done = run("fleet", "status", f"--fleet={c.url}")
     assert re.search(r"^node\[7-9\] +the clock differs", done.stderr, re.M), done.stderr
+    assert re.search(r"^collector: the collector's clock is 1\d\d min behind that of most nodes$", done.stdout, re.M), done.stdout
+    document = json.loads(run("fleet", "status", f"--fleet={c.url}", "-o", "json").stdout)
+    assert [re.sub(r"\d+ min", "", text) for text in document["collector_problems"]] == [re.sub(r"\d+ min", "", said)], document
 
 
 @pytest.mark.parametrize("options, said", [

@@ -622,7 +622,8 @@ def test_lists_are_filtered_and_paged(collect):
         c.get("/v1/fleet/" + path.format("node03" if "node=" in path else "node03,nope"))
     assert 'did you mean "node03"' in c.problem("/v1/fleet/nodes/nod03")[1]["detail"]
     assert c.get("/v1/fleet/nodes?state=down")["nodes"] == []
-    for query, member in (("state=asleep", "state"), ("limit=0", "limit"), ("where=n[1-", "where")):
+    for query, member in (("state=asleep", "state"), ("limit=0", "limit"), ("where=n[1-", "where"),
+                          ("where=n[1-40000]!n[1-40000],node03", "where")):
         status, problem = c.problem(f"/v1/fleet/nodes?{query}")
         assert status in (400, 422) and problem["member"] == member, (query, status, problem)
     assert c.problem("/v1/fleet/nodes/node99")[0] == 404

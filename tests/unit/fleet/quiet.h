@@ -18,6 +18,10 @@ struct quiet {
     double slow;
     int drift_from; // 0: never; from this day on all are slower by `drift`
     double drift;
+    int end; // 0: never; from this day on only the first `left` nodes are measured
+    int left;
+    int moved; // 0: never; from this day on node 0 is other hardware
+    int lacks; // 0: never; from this day on runs do not have the first metric
 };
 
 struct quiet_run {
@@ -75,6 +79,12 @@ static void quiet_judge(struct quiet_run *r, int64_t now_ms)
     if (fleet_findings_find(&list, r->fleet, NULL) < 0 ||
         measured_judge(r->fleet, &list, &to, NULL) < 0)
         abort();
+    for (int i = 0; i < r->kept.identities.n; i++) {
+        const struct kept_finding *f = &r->kept.list[i];
+        const struct measured_kept kept = {f->what, r->kept.names[i], page_names[0].name, NAN};
+        if (f->state != KEPT_CLOSED && measured_keep(r->fleet, &list, &kept, &to, NULL) < 0)
+            abort();
+    }
     fleet_findings_fini(&list);
     const struct kept_judgement j = {r->seen, r->unseen, r->n_seen, r->n_unseen, now_ms};
     if (kept_judge(&r->kept, &j, NULL) < 0)
@@ -95,10 +105,11 @@ static void quiet_measure(struct quiet_run *r, int node, int64_t now_ms, double 
     double level = r->w.spread * sim_normal(&own) + common + (bad ? log1p(r->w.slow) : 0);
     snprintf(name, sizeof name, "n%03d", node);
     struct page_run run = {.node = name,
-                           .class = "AAA",
+                           .class = node == 0 && r->w.moved && r->day >= r->w.moved ? "BBB" : "AAA",
                            .config = "OLD",
                            .id = r->day + 1,
                            .noise = r->w.run,
+                           .lacking = r->w.lacks && r->day >= r->w.lacks,
                            .measured_ms = now_ms};
     for (int m = 0; m < PAGE_METRICS; m++)
         run.factor[m] = exp(level);
@@ -112,7 +123,8 @@ static void quiet_day(struct quiet_run *r)
     common += r->w.drift_from && r->day >= r->w.drift_from ? log1p(r->w.drift) : 0;
     for (int part = 0; part < JUDGED_A_DAY; part++) {
         int64_t now_ms = PAGES_NOW + r->day * PAGES_DAY + part * PAGES_DAY / JUDGED_A_DAY;
-        for (int i = part; i < r->w.nodes; i += JUDGED_A_DAY)
+        int nodes = r->w.end && r->day >= r->w.end ? r->w.left : r->w.nodes;
+        for (int i = part; i < nodes; i += JUDGED_A_DAY)
             quiet_measure(r, i, now_ms, common);
         quiet_judge(r, now_ms + 1);
     }

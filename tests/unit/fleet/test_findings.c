@@ -184,11 +184,31 @@ static void test_people(void)
     CHECK(mark(id + 1000, KEPT_FIX, NULL) < 0 && err.code == ERR_NOT_FOUND, "nor one that is not");
 }
 
+// A mark before it was open takes the place of the opening, which comes when it relapses.
+static void test_marked_before_it_opens(void)
+{
+    judge_one(sight(KEPT_OUTLIER, "m1", 1, now));
+    CHECK_STR(state("outlier", "m1"), "forming", "a suspect is not open yet");
+    CHECK_INT(mark(kept("outlier", "m1").id, KEPT_FIX, NULL), 0, "it is marked: %s", err.text);
+    now += 3600000;
+    judge_one(sight(KEPT_OUTLIER, "m1", 2, now));
+    CHECK_STR(state("outlier", "m1"), "open", "and comes back");
+    CHECK_INT(kept("outlier", "m1").opened_ms, now, "it is open since then");
+    CHECK_INT(kept("outlier", "m1").times, 1, "for the first time");
+    CHECK_INT(judged.opened, 1, "which is an alarm");
+    judge_one(sight(KEPT_OUTLIER, "m2", 1, now));
+    int64_t id = kept("outlier", "m2").id;
+    CHECK(mark(id, KEPT_ACKNOWLEDGE, NULL) == 0 && mark(id, KEPT_REOPEN, NULL) == 0 &&
+              kept("outlier", "m2").opened_ms > 0 && kept("outlier", "m2").times == 1,
+          "as is one that a person opens");
+    judge_none(KEPT_MISSES);
+}
+
 static void test_what_is_not_known(void)
 {
     const struct kept_sight seen[] = {sight(KEPT_OUTLIER, "u1", 2, 1), sight(KEPT_DOWN, "u1", 2, 1),
                                       sight(KEPT_GROUP, "", 0, 1), sight(KEPT_TWIN, "u2", 2, 1)};
-    const struct kept_unseen unseen[] = {{"u1", ABOUT_VERDICT}, {"class1", ABOUT_CLASS}};
+    const struct kept_unseen unseen[] = {{"u1", "", ABOUT_VERDICT}, {"class1", "", ABOUT_CLASS}};
     struct kept_sight group = sight(KEPT_GROUP, "", 0, 2);
     judge(seen, 4, NULL, 0);
     CHECK_STR(state("group", ""), "forming", "a group is confirmed by other runs too");
@@ -197,6 +217,14 @@ static void test_what_is_not_known(void)
         judge(NULL, 0, unseen, 2);
     CHECK_STR(state("outlier", "u1"), "open", "a node that was not judged keeps its finding");
     CHECK_STR(state("group", ""), "open", "and a class");
+    const struct kept_unseen in[] = {{"u1", "class1", ABOUT_VERDICT}, {"u1", "", ABOUT_FACTS}};
+    const struct kept_unseen other = {"u1", "class2", ABOUT_VERDICT};
+    for (int i = 0; i < KEPT_MISSES; i++)
+        judge(NULL, 0, in, 2);
+    CHECK_STR(state("outlier", "u1"), "open", "as does one whose class has too few nodes");
+    for (int i = 0; i < KEPT_MISSES; i++)
+        judge(NULL, 0, &other, 1);
+    CHECK_STR(state("outlier", "u1"), "closed", "one that is of another class does not");
     CHECK_STR(state("down", "u1"), "closed", "what it responds is known");
     CHECK_STR(state("twin", "u2"), "closed", "as is another node");
     CHECK(isnan(kept("down", "u1").percent) && !isnan(kept("outlier", "u1").percent),
@@ -307,6 +335,7 @@ static void run_scenarios(const char *where)
     test_what_is_suspect();
     test_numbers();
     test_people();
+    test_marked_before_it_opens();
     test_what_is_not_known();
     test_drained();
     test_clock_was_ahead();
@@ -328,13 +357,13 @@ static void test_wire(void)
     one.n_runs = 2;
     one.runs[1] = 17;
     judged_begin(&b, 1, 1, 77);
-    judged_add_unseen(&b, &(struct kept_unseen){"w2", ABOUT_FACTS});
+    judged_add_unseen(&b, &(struct kept_unseen){"w2", "k3", ABOUT_FACTS});
     judged_add_sight(&b, &one);
     CHECK_INT(judged_read(&l, b.data, b.len, &err), 0, "a judgement is read back");
     CHECK(l.judgement.now_ms == 77 && l.judgement.n_seen == 1 && l.judgement.n_unseen == 1 &&
               strcmp(l.seen[0].evidence, one.evidence) == 0 && l.seen[0].proof == 5 &&
-              strcmp(l.unseen[0].name, "w2") == 0 && l.unseen[0].about == ABOUT_FACTS &&
-              l.seen[0].n_runs == 2 && l.seen[0].runs[1] == 17,
+              strcmp(l.unseen[0].name, "w2") == 0 && strcmp(l.unseen[0].class, "k3") == 0 &&
+              l.unseen[0].about == ABOUT_FACTS && l.seen[0].n_runs == 2 && l.seen[0].runs[1] == 17,
           "as it was written");
     judged_lists_fini(&l);
     int refused = 0;

@@ -77,8 +77,9 @@ static void test_pushed_page(const char *member_of, const struct ingest_report *
 
 static void test_pushed(void)
 {
-    const struct ingest_report runs = {.kind = INGEST_STORED, .stored = RUNS_AT_ONCE};
-    const struct ingest_report notes = {.kind = INGEST_STORED, .notes = RUNS_AT_ONCE};
+    enum { MORE = RUNS_AT_ONCE + PAGE_RUNS }; // the rate adds some meanwhile
+    const struct ingest_report runs = {.kind = INGEST_STORED, .stored = MORE};
+    const struct ingest_report notes = {.kind = INGEST_STORED, .notes = MORE};
     test_pushed_page("runs", &runs);
     test_pushed_page("notes", &notes);
 }

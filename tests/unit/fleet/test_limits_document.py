@@ -19,6 +19,8 @@ LIMITS = {
     "nodes": [("NAMING_NODES_MAX", 1), ("FLEETD_SOURCES_MAX", 1), ("GONE_MAX", 1)],
     "months of runs that `keep_days` deletes, and of whole runs that `archive_keep_days` does": [("FLEET_RETAIN_MONTHS", 1)],
     "a list of nodes": [("FETCH_BODY_MAX", MIB), ("LIST_MAX", MIB), ("NAMING_LIMIT_MS", SECOND), ("NAMING_MEMORY", MIB)],
+    "the names of `where` in a request": [("NODESET_MEMBERS_MAX", 1)],
+    "the names of `nodes` in a campaign": [("NODESET_NAMES_MAX", 1)],
     "memory of a process": [("INGEST_MEMORY", MIB)],
     "a response about the history": [("WORKER_DEADLINE_MS", SECOND), ("WORKER_CPU_MS", SECOND),
                                      ("WORKER_DEADLINES * WORKER_DEADLINE_MS", MINUTE)],

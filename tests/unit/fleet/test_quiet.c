@@ -78,6 +78,90 @@ static void test_repair(void)
     quiet_end(&r);
 }
 
+// A class of fewer nodes than have peers: each is judged by its own past.
+// A node without peers is repaired after some days, or after so many that its own past is as slow.
+static void test_repair_in_a_small_class(void)
+{
+    enum { BAD = 40 };
+    static const int days[] = {7, 12, 100};
+    static struct quiet_run r;
+    for (size_t i = 0; i < COUNT_OF(days); i++) {
+        struct quiet w = usual;
+        w.nodes = PEERS_MIN - 3;
+        w.seed = 5302;
+        w.bad_from = BAD;
+        w.bad_until = BAD + days[i];
+        w.slow = 0.1;
+        quiet_begin(&r, &w);
+        int opened = 0, closed = 0;
+        while (r.day < w.bad_until) {
+            quiet_day(&r);
+            opened = opened || quiet_state(&r, "slower n000 ") != KEPT_OPEN ? opened : r.day;
+            closed += opened && quiet_state(&r, "slower n000 ") != KEPT_OPEN;
+        }
+        CHECK(opened > BAD && opened <= w.bad_until && !closed,
+              "a node that got slower is found on day %d, and stays found", opened);
+        while (r.day < w.bad_until + 2 * NEWEST_RUNS)
+            quiet_day(&r);
+        CHECK(quiet_state(&r, "slower n000 ") == KEPT_CLOSED,
+              "its repair after %d days closes the finding", days[i]);
+        quiet_end(&r);
+    }
+}
+
+static void outlier_stays(struct quiet w, int until, int days, const char *why)
+{
+    static struct quiet_run r;
+    w.slow = 0.1;
+    quiet_begin(&r, &w);
+    while (r.day < until)
+        quiet_day(&r);
+    CHECK(quiet_state(&r, "outlier n000 ") == KEPT_OPEN, "a slow node is found");
+    while (r.day < days)
+        quiet_day(&r);
+    CHECK(quiet_state(&r, "outlier n000 ") == KEPT_OPEN, "%s", why);
+    quiet_end(&r);
+}
+
+// A class of which all but a few nodes are not measured any more says nothing of those.
+static void test_what_ends(void)
+{
+    enum { BAD = 30, END = 40, DAYS = 70 };
+    struct quiet peers = usual, metric = usual;
+    peers.seed = 5303;
+    peers.bad_from = metric.bad_from = BAD;
+    peers.bad_until = DAYS;
+    peers.end = END;
+    peers.left = PEERS_MIN - 1;
+    outlier_stays(peers, END, DAYS, "without peers that are measured it stays one");
+    metric.seed = 5305;
+    metric.bad_until = metric.lacks = END;
+    outlier_stays(metric, END, DAYS - 10,
+                  "other metrics do not say that this one is as it should be");
+}
+
+// Alone in its new class, a node has no peers.
+static void test_other_hardware(void)
+{
+    enum { BAD = 30, MOVED = 40 };
+    static struct quiet_run r;
+    struct quiet w = usual;
+    w.seed = 5304;
+    w.bad_from = BAD;
+    w.bad_until = MOVED;
+    w.slow = 0.1;
+    w.moved = MOVED;
+    quiet_begin(&r, &w);
+    while (r.day < MOVED + RUNS_MIN - 1)
+        quiet_day(&r);
+    CHECK(quiet_state(&r, "outlier n000 AAA ") == KEPT_OPEN, "a run of a new class closes nothing");
+    while (r.day < MOVED + RUNS_MIN + KEPT_MISSES)
+        quiet_day(&r);
+    CHECK(quiet_state(&r, "outlier n000 AAA ") == KEPT_CLOSED,
+          "a node of another class is not slower than its former one any more");
+    quiet_end(&r);
+}
+
 static void test_class_drifts(void)
 {
     enum { SLOWER = 30, DAYS = 65 };
@@ -110,6 +194,9 @@ int main(void)
 {
     test_quiet_days();
     test_repair();
+    test_repair_in_a_small_class();
+    test_what_ends();
+    test_other_hardware();
     test_class_drifts();
     return tap_done();
 }
