@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "client/problem.h"
 #include "client/socket.h"
 #include "client/token.h"
 #include "fetch/fetch.h"
@@ -106,6 +107,8 @@ static int connect_error(const struct cli *c, struct err *err)
 
 static int request_error(const struct cli *c, enum fetch_error e, struct err *err)
 {
+    if (e == FETCH_TLS_UNTRUSTED)
+        problem_hint("--cacert=FILE names the certificate of the authority that signed it (PEM)");
     switch (e) {
     case FETCH_INTERRUPTED:
         return err_set(err, ERR_TIMEOUT, "", "interrupted");

@@ -44,28 +44,43 @@ static bool takes(const struct json *told, const struct spec *s, const char *mem
     return lists_choice(json_get(param, "choices"), value);
 }
 
-void other_version_hint(const struct cli *c, const struct spec *s, const char *member)
+enum other_version_lists other_version_lists(const struct json *told, const struct spec *s,
+                                             const char *member)
+{
+    if (!json_first(json_get(told, "benchmarks")))
+        return LISTS_NOTHING;
+    return takes(told, s, member) ? LISTS_IT : LISTS_ANOTHER;
+}
+
+bool other_version_text(enum other_version_lists lists, const struct json *alive, char *text,
+                        size_t room)
 {
     static const char *const advice = "leave out what it does not know, or update it";
-    static char text[200]; // it is printed behind the error
-    CLEANUP_JSON struct json *told = NULL, *alive = NULL;
-    struct err none; // what cannot be read says nothing of the version
-    bool tells = http_json(c, "GET", "/v1/benchmarks", NULL, &told, &none) == 0 &&
-                 json_first(json_get(told, "benchmarks"));
-    if (tells && takes(told, s, member))
-        return;
-    const char *version = http_json(c, "GET", "/healthz", NULL, &alive, &none) == 0
-                              ? json_get_text(alive, "version", "")
-                              : "";
+    const char *version = json_get_text(alive, "version", "");
     bool other = *version && strcmp(version, NUMAPROBE_VERSION) != 0;
-    if (!tells && !other)
-        return;
+    if (lists == LISTS_IT || (lists == LISTS_NOTHING && !other))
+        return false;
     if (other)
-        snprintf(text, sizeof text,
+        snprintf(text, room,
                  "numaprobed is version %.40s, this numaprobe " NUMAPROBE_VERSION ": %s", version,
                  advice);
     else
-        snprintf(text, sizeof text, "numaprobed is of another version than this numaprobe: %s",
-                 advice);
-    problem_hint(text);
+        snprintf(text, room, "numaprobed is of another version than this numaprobe: %s", advice);
+    return true;
+}
+
+void other_version_hint(const struct cli *c, const struct spec *s, const char *member)
+{
+    static char text[OTHER_VERSION_ROOM]; // it is printed behind the error
+    CLEANUP_JSON struct json *told = NULL, *alive = NULL;
+    struct err none; // what cannot be read says nothing of the version
+    if (http_json(c, "GET", "/v1/benchmarks", NULL, &told, &none) < 0)
+        told = NULL;
+    enum other_version_lists lists = other_version_lists(told, s, member);
+    if (lists == LISTS_IT)
+        return;
+    if (http_json(c, "GET", "/healthz", NULL, &alive, &none) < 0)
+        alive = NULL;
+    if (other_version_text(lists, alive, text, sizeof text))
+        problem_hint(text);
 }

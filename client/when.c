@@ -47,14 +47,14 @@ int when_read(const char *text, int64_t now_ms, const char *option, char out[sta
     else if (strcmp(text, "yesterday") == 0)
         ms = now_ms - now_ms % DAY_MS - DAY_MS;
     else if (read_ago(text, &ms))
-        ms = now_ms > ms ? now_ms - ms : 0;
+        ms = now_ms - ms;
     else if (!clock_parse(text, &ms))
         return err_set(
             err, ERR_USAGE, "",
             "--%s: \"%.40s\" is not a time from 1970 on. Examples: 2d, 12h, yesterday, 2026-01-31, "
             "2026-01-31T06:00:00Z",
             option, text);
-    clock_rfc3339(ms, out);
+    clock_rfc3339(ms > 0 ? ms : 0, out); // the clock may be of 1970, before NTP has set it
     return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "client/exits.h"
 #include "client/fleet/fan.h"
 #include "client/fleet/fleet.h"
+#include "client/other_version.h"
 #include "client/print.h"
 #include "model/run.h"
 #include "model/spec_request.h"
@@ -67,11 +68,14 @@ struct node_run {
     bool canceled;            // it was requested
     struct summary_page page; // of this run alone; owned
     char *plan;               // --dry-run: a line; owned
+    struct err *refusal;      // of the request, while the node's version is looked for; owned
+    enum other_version_lists lists;
 };
 
 struct runs_on_nodes {
     const struct cli *cli;
     const struct fleet_run_flags *flags;
+    const struct spec *spec;
     struct buf body; // the spec as JSON
     char key[64];
     int64_t wait_ms; // for a busy node
@@ -257,6 +261,68 @@ static bool comes_again(enum err_code code)
            code == ERR_UNAVAILABLE;
 }
 
+// ---- Refused: by a node of another version?
+
+static void take_healthz(struct fan *f, int node, const struct json *body, void *ctx)
+{
+    struct runs_on_nodes *r = ctx;
+    const struct node_run *run = &r->runs[node];
+    CLEANUP_BUF struct buf why = BUF_INIT;
+    char text[OTHER_VERSION_ROOM];
+    buf_str(&why, run->refusal->text);
+    if (other_version_text(run->lists, body, text, sizeof text))
+        buf_fmt(&why, "; %s", text);
+    fan_fail(f, node, run->refusal->code, buf_text(&why));
+}
+
+static void healthz_refused(struct fan *f, int node, const struct err *why, int retry_s, void *ctx)
+{
+    (void)why, (void)retry_s;
+    take_healthz(f, node, NULL, ctx);
+}
+
+static void take_benchmarks(struct fan *f, int node, const struct json *body, void *ctx)
+{
+    struct runs_on_nodes *r = ctx;
+    struct node_run *run = &r->runs[node];
+    run->lists = other_version_lists(body, r->spec, run->refusal->member);
+    if (run->lists == LISTS_IT)
+        fan_fail(f, node, run->refusal->code, run->refusal->text);
+    else
+        fan_call(f, node,
+                 &(struct fan_request){.path = "/healthz",
+                                       .last = true,
+                                       .optional = true,
+                                       .reply = take_healthz,
+                                       .refused = healthz_refused,
+                                       .interrupted = run->refusal->text});
+}
+
+static void benchmarks_refused(struct fan *f, int node, const struct err *why, int retry_s,
+                               void *ctx)
+{
+    (void)why, (void)retry_s;
+    take_benchmarks(f, node, NULL, ctx);
+}
+
+// Our own spec_check_request() is behind us.
+static void find_version(struct fan *f, int node, struct runs_on_nodes *r, const struct err *why)
+{
+    struct node_run *run = &r->runs[node];
+    if (why->code != ERR_INVALID || !*why->member ||
+        !(run->refusal = malloc(sizeof *run->refusal))) {
+        fan_fail(f, node, why->code, why->text);
+        return;
+    }
+    *run->refusal = *why;
+    fan_call(f, node,
+             &(struct fan_request){.path = "/v1/benchmarks",
+                                   .optional = true,
+                                   .reply = take_benchmarks,
+                                   .refused = benchmarks_refused,
+                                   .interrupted = run->refusal->text});
+}
+
 static void take_refusal(struct fan *f, int node, const struct err *why, int retry_s, void *ctx)
 {
     struct runs_on_nodes *r = ctx;
@@ -265,7 +331,9 @@ static void take_refusal(struct fan *f, int node, const struct err *why, int ret
     int64_t delay_ms = 1000 * (int64_t)(retry_s > 0 ? retry_s : BUSY_RETRY_S);
     *since = *since ? *since : now;
     int64_t left = *since + r->wait_ms - now;
-    if (!comes_again(why->code) || left <= 0)
+    if (!comes_again(why->code))
+        find_version(f, node, r, why);
+    else if (left <= 0)
         fan_fail(f, node, why->code, why->text);
     else
         fan_later(f, node, delay_ms < left ? delay_ms : left);
@@ -680,6 +748,7 @@ static void fleet_run_fini(struct runs_on_nodes *r, int n)
     for (int i = 0; r->runs && i < n; i++) {
         summary_page_fini(&r->runs[i].page);
         free(r->runs[i].plan);
+        free(r->runs[i].refusal);
     }
     free(r->runs);
     buf_free(&r->body);
@@ -705,8 +774,8 @@ static int run_on_nodes(struct runs_on_nodes *r, const struct nodeset *names, st
 // Waiting for a busy node is ours: a node that waits would keep another from its turn.
 int cmd_fleet_run(struct cli *c, const struct invocation *i, struct err *err)
 {
-    struct runs_on_nodes r = {.cli = c, .flags = i->options};
     struct spec s = *i->spec;
+    struct runs_on_nodes r = {.cli = c, .flags = i->options, .spec = &s};
     CLEANUP_NODESET struct nodeset names = {0};
     if (spec_check(&s, err) < 0 || spec_check_request(&s, err) < 0) {
         err->code = ERR_USAGE;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/metrics/metrics.h"
 #include "analysis/peers/fleet_json.h"
 #include "analysis/peers/fleet_sides.h"
 #include "base/cleanup.h"
@@ -70,10 +71,13 @@ static void sides_print_facts(const struct cli *c, const struct fleet_sides *s)
 }
 
 // "98.71 ±0.5%": how far the interval reaches, in per cent of the value.
-static void sides_cell(struct grid *g, const struct fleet_rank *r)
+static void sides_cell(struct grid *g, const struct sides_metric *m, int node)
 {
+    const struct fleet_rank *r = &m->of[node];
     if (!r->runs)
         grid_cell(g, "%s", "-");
+    else if (metric_is_loss(m->metric) && isfinite(r->hi)) // as differences are
+        grid_cell(g, "%s ±%.1f%%", FIGURES(r->value), 100 * ((1 + r->hi) / (1 + r->value) - 1));
     else if (r->lo > 0 && isfinite(r->hi))
         grid_cell(g, "%s ±%.1f%%", FIGURES(r->value), 100 * expm1(log(r->hi / r->lo) / 2));
     else
@@ -105,7 +109,7 @@ static void sides_print_metrics(const struct cli *c, const struct fleet_sides *s
         const struct sides_metric *m = &s->list[i];
         grid_cell(&g, "%s", m->metric);
         for (int k = 0; k < s->nodes; k++)
-            sides_cell(&g, &m->of[k]);
+            sides_cell(&g, m, k);
         if (s->nodes == 2) {
             sides_difference_cell(&g, &m->pair);
             grid_cell(&g, "%s", run_pair_verdict(&m->pair));

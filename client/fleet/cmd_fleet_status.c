@@ -128,8 +128,34 @@ static void write_known_states(const struct gather *g, struct jsonw *w)
     interned_fini(&words);
 }
 
+// None where no collector is asked.
+static int find_problems(const struct cli *c, struct interned *texts, struct err *err)
+{
+    if (!*c->fleet.collector || c->fleet.stored)
+        return 0;
+    CLEANUP_MEM struct cli *at = collector_settings(c, err);
+    return at ? collector_problems(at, texts, err) : -1;
+}
+
+static void print_problems(const struct cli *c, const struct interned *texts)
+{
+    for (int i = 0; i < texts->n; i++) {
+        CLEANUP_BUF struct buf line = BUF_INIT;
+        buf_fmt(&line, "collector: %s", texts->list[i]);
+        print_paragraph(c, buf_text(&line), 4);
+    }
+}
+
+static void write_problems(const struct interned *texts, struct jsonw *w)
+{
+    jsonw_array(w, "collector_problems");
+    for (int i = 0; i < texts->n; i++)
+        jsonw_text(w, NULL, texts->list[i]);
+    jsonw_end(w);
+}
+
 static void status_print(const struct cli *c, struct gather *g, const struct coverage *covered,
-                         const struct fleet_class_row *rows, int n)
+                         const struct fleet_class_row *rows, int n, const struct interned *problems)
 {
     CLEANUP_GRID struct grid grid;
     CLEANUP_NODESET struct nodeset stale = {0}, empty = {0};
@@ -151,10 +177,12 @@ static void status_print(const struct cli *c, struct gather *g, const struct cov
     print_set(c, "without a run that counts", &empty);
     print_versions(c, g);
     print_states(c, g);
+    print_problems(c, problems);
 }
 
 static void status_print_json(struct gather *g, const struct coverage *covered,
-                              const struct fleet_class_row *rows, int n)
+                              const struct fleet_class_row *rows, int n,
+                              const struct interned *problems)
 {
     CLEANUP_NODESET struct nodeset stale = {0}, empty = {0};
     CLEANUP_BUF struct buf text = BUF_INIT, old = BUF_INIT, none = BUF_INIT;
@@ -180,6 +208,8 @@ static void status_print_json(struct gather *g, const struct coverage *covered,
     jsonw_text(&w, "without_runs", buf_text(&none));
     if (g->known && !g->cli->fleet.stored)
         write_known_states(g, &w);
+    if (problems->n)
+        write_problems(problems, &w);
     jsonw_end(&w);
     buf_char(&text, '\n');
     print_buf(&text);
@@ -189,16 +219,17 @@ int cmd_fleet_status(struct cli *c, const struct invocation *i, struct err *err)
 {
     CLEANUP_GATHER struct gather g = {0};
     CLEANUP_COVERAGE struct coverage covered = {0};
+    struct interned problems CLEANUP(interned_fini) = {0};
     (void)i;
     CLEANUP_MEM struct fleet_class_row *rows = NULL;
     if (gather_times(&g, c, RUNS_MIN, err) < 0)
         return -1;
     int n = fleet_classes(&rows, g.fleet, err);
-    if (n < 0 || gather_coverage(&g, &covered, err) < 0)
+    if (n < 0 || gather_coverage(&g, &covered, err) < 0 || find_problems(c, &problems, err) < 0)
         return -1;
     if (c->output == OUTPUT_JSON)
-        status_print_json(&g, &covered, rows, n);
+        status_print_json(&g, &covered, rows, n, &problems);
     else
-        status_print(c, &g, &covered, rows, n);
+        status_print(c, &g, &covered, rows, n, &problems);
     return gather_end(&g, CLI_EXIT_SUCCESS);
 }

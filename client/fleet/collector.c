@@ -38,7 +38,7 @@ struct cli *collector_settings(const struct cli *c, struct err *err)
 void collector_where(const struct nodeset *where, struct buf *path)
 {
     CLEANUP_BUF struct buf folded = BUF_INIT, text = BUF_INIT;
-    if (!where || !where->n)
+    if (!where || !where->n || where->n > NODESET_MEMBERS_MAX)
         return;
     nodeset_fold(where, &folded);
     buf_str(&text, "&where=");
@@ -178,6 +178,22 @@ int collector_nodes(const struct cli *at, const struct nodeset *where, known_nod
             return collector_endless(err);
         snprintf(cursor, sizeof cursor, "%s", next ? next : "");
     } while (*cursor);
+    return 0;
+}
+
+// ---- The collector itself -----------------------------------------------------------------------
+
+int collector_problems(const struct cli *at, struct interned *texts, struct err *err)
+{
+    static const char *const members[] = {"sources_problem", "store_problem", "clock_problem"};
+    CLEANUP_JSON struct json *status = NULL;
+    if (http_json(at, "GET", "/v1/fleet/status", NULL, &status, err) < 0)
+        return -1;
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
+        CLEANUP_MEM char *text = detail_of(status, members[i]);
+        if (text && interned_add(texts, text, err) < 0)
+            return -1;
+    }
     return 0;
 }
 

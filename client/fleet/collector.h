@@ -2,6 +2,7 @@
 // What the collector of a fleet (numaprobe-fleetd) has: its nodes, and their newest runs, page by
 // page. The collector is not trusted more than a node is.
 #pragma once
+#include "analysis/peers/interned.h"
 #include "client/config.h"
 #include "model/nodeset.h"
 #include "model/summary.h"
@@ -37,6 +38,9 @@ int collector_endless(struct err *err);
 typedef int known_node_fn(void *ctx, struct known_node *n, struct err *err);
 int collector_nodes(const struct cli *at, const struct nodeset *where, known_node_fn *fn, void *ctx,
                     struct err *err);
+// Adds what the collector's own status says is wrong with it: its sources, its store, its clock.
+int collector_problems(const struct cli *at, struct interned *texts, struct err *err);
+
 // `newest` runs of each node and benchmark. The page is valid during the call.
 typedef int known_runs_fn(void *ctx, struct summary_page *p, struct err *err);
 int collector_runs(const struct cli *at, const struct nodeset *where, int newest, known_runs_fn *fn,

@@ -25,7 +25,8 @@ const struct command fleet_commands[] = {
      .summary = "list classes of nodes: how many respond and have enough runs",
      .about =
          "A class is a kind of machine: nodes with the same hardware. FRESH nodes have a run of "
-         "the last 14 days. A set-up is firmware, kernel and settings.",
+         "the last 14 days. A set-up is firmware, kernel and settings. Lines below the table name "
+         "nodes that are not as usual, and what is wrong with the collector itself.",
      .examples = "numaprobe fleet status -w @compute\n"
                  "numaprobe fleet status --stored -o json",
      .of_fleet = true,

@@ -55,7 +55,7 @@ struct fan_open_call {
     fan_reply *reply;
     fan_refused *refused;
     bool optional;
-    const char *interrupted; // static
+    const char *interrupted; // borrowed
     struct fetch_limits limits;
     char *body; // owned: it is sent after fan_call has returned
 };
@@ -367,7 +367,7 @@ static void fan_take(struct fan_open_call *c, const struct fetch_response *r)
         CLEANUP_BUF struct buf text = BUF_INIT;
         http_problem(&reply, &plain);
         problem_write(&plain, &text); // members become options
-        err_set(&why, plain.code, "", "%s", buf_text(&text));
+        err_set(&why, plain.code, plain.member, "%s", buf_text(&text));
         if (c->refused)
             c->refused(f, c->node, &why, r->retry_after_s, f->work->ctx);
         else
@@ -379,7 +379,11 @@ static void fan_take(struct fan_open_call *c, const struct fetch_response *r)
     if (!body) {
         const bool had_memory = why.code != ERR_NO_MEMORY;
         err_prefix(&why, had_memory ? "the response is not JSON" : "the response");
-        fan_fail(f, c->node, had_memory ? ERR_UNREACHABLE : why.code, why.text);
+        why.code = had_memory ? ERR_UNREACHABLE : why.code;
+        if (c->optional)
+            c->refused(f, c->node, &why, 0, f->work->ctx);
+        else
+            fan_fail(f, c->node, why.code, why.text);
         return;
     }
     c->reply(f, c->node, body, f->work->ctx);

@@ -63,8 +63,8 @@ bool fan_stopped(const struct fan *f);                    // by Ctrl-C, or its r
 int fan_ended(const struct fan *f, enum fan_state state); // how many are FAN_DONE or FAN_FAILED
 
 // A response of status 2xx; body as JSON, borrowed. Others end the node, unless the call has
-// `refused`, which gets the error that the problem document names and how many seconds the node
-// wants us to wait (0: it did not say).
+// `refused`, which gets the error that the problem document names (its text has the option for the
+// member) and how many seconds the node wants us to wait (0: it did not say).
 typedef void fan_reply(struct fan *f, int node, const struct json *body, void *ctx);
 typedef void fan_refused(struct fan *f, int node, const struct err *why, int retry_s, void *ctx);
 struct fan_request {
@@ -73,11 +73,11 @@ struct fan_request {
     const char *body;   // NULL: none; JSON
     const char *header; // one more, or NULL
     int wait_s;         // how long the node may hold the request, at most; 0: not
-    bool last;          // no other follows: the connection is not kept
-    bool optional;      // a failure (ERR_UNREACHABLE) goes to `refused` instead of ending the node
+    bool last;          // the connection is not kept: another request needs a new one
+    bool optional;      // `refused` gets a failure (ERR_UNREACHABLE), or what is no JSON, too
     fan_reply *reply;
     fan_refused *refused;    // NULL: it ends the node
-    const char *interrupted; // why the node failed if that comes first, static; NULL: "interrupted"
+    const char *interrupted; // borrowed: why it failed if that comes first; NULL: "interrupted"
 };
 void fan_call(struct fan *f, int node, const struct fan_request *q);
 

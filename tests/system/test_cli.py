@@ -473,6 +473,7 @@ def liar():
             server = self.server
             server.received = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             status, body = server.paths.get(self.path, (server.status, server.body))
+            body = body() if callable(body) else body
             body = body if isinstance(body, bytes) else body.encode()
             server.all_received.append((self.path, server.received))
             self.send_response(status)
@@ -592,6 +593,45 @@ def test_a_daemon_of_another_version_is_known_by_what_it_has(liar, benchmarks, a
     done = run("run", "latency", "--visits=9", url=liar.url)
     assert done.returncode == 2 and "--visits: " in done.stderr, done
     assert hint in done.stderr if hint else "numaprobed is" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("benchmarks, alive, hint", [
+    (known_parameters("size"), OTHER, f"; numaprobed is version 0.0.9, this numaprobe {OURS}: leave out"),
+    (known_parameters("size"), NONE, "; numaprobed is of another version than this numaprobe: leave out"),
+    (NONE, OTHER, "; numaprobed is version 0.0.9"), (known_parameters("visits"), OTHER, None), (NONE, NONE, None),
+    ((200, "<html>"), OTHER, "; numaprobed is version 0.0.9"), ((200, "<html>"), (200, "ok"), None)])
+@pytest.mark.parametrize("options", [[], ["--dry-run"]])
+def test_a_node_of_another_version_is_known_too(liar, tmp_path, options, benchmarks, alive, hint):
+    """As by numaprobe run. The nodes have one reason, and are one line."""
+    refuse_visits(liar, "(GET /v1/benchmarks lists them)")
+    liar.paths = {"/v1/benchmarks": benchmarks, "/healthz": alive}
+    (tmp_path / "hosts").write_text("127.0.0.1 n1 n2 n3\n")
+    done = run("fleet", "run", "latency", "--visits=9", "-w", "n[1-3]", f"--fleet-url=http://%h:{liar.server_address[1]}", f"--hosts-file={tmp_path}/hosts", *options)
+    assert done.returncode == 1 and re.search(r"^n\[1-3\] +invalid: --visits: ", done.stderr, re.MULTILINE), done
+    assert hint in done.stderr if hint else "numaprobed is" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("path", ["/v1/benchmarks", "/healthz"])
+def test_ctrl_c_during_the_look_up_of_the_version_leaves_the_reason(liar, tmp_path, path):
+    asked, ended = threading.Event(), threading.Event()
+
+    def never():
+        asked.set()
+        ended.wait(PATIENCE)
+        return "{}"
+
+    refuse_visits(liar, "we have no such thing")
+    liar.paths = {"/v1/benchmarks": known_parameters("size"), path: (200, never)}
+    (tmp_path / "hosts").write_text("127.0.0.1 n1\n")
+    client = subprocess.Popen([str(CLIENT), "fleet", "run", "latency", "--visits=9", "-w", "n1", f"--fleet-url=http://%h:{liar.server_address[1]}",
+                               f"--hosts-file={tmp_path}/hosts"], stderr=subprocess.PIPE, text=True, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
+    assert asked.wait(PATIENCE)
+    client.send_signal(signal.SIGINT)
+    try:
+        said = client.communicate(timeout=PATIENCE)[1]
+    finally:
+        ended.set()
+    assert client.returncode == 130 and re.search(r"^n1 .*--visits: we have no such thing", said, re.MULTILINE), said
 
 
 def test_redirects_are_not_followed(liar):

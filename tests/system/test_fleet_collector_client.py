@@ -137,6 +137,8 @@ def test_a_set_narrows(collected):
     assert (ours.stdout, ours.returncode) == (theirs.stdout, 0) and ours.stdout.count("node0") == 5
     long = ",".join(c.fleet.names[::2])
     assert json.loads(ask(c, "status", "-w", long, "-o", "json").stdout)["nodes"] == 20
+    many = ask(c, "status", "-w", "node[01-09],x[1-40000]", "-o", "json")  # more than where may name
+    assert json.loads(many.stdout)["nodes"] == 40009 and "does not know" in many.stderr, many.stderr
     unknown = ask(c, "ranking", METRIC, "-w", "node05,nosuch", "-o", "csv")
     assert unknown.returncode == 9 and re.search("nosuch +not-found: the collector does not know it", unknown.stderr), unknown
     assert "the collector follows 1 of 2 nodes" in unknown.stderr
