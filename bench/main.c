@@ -34,18 +34,22 @@ const char *__tsan_default_options(void)
     return "ignore_noninstrumented_modules=1";
 }
 
-// The end record of a deadline, made beforehand: a signal handler cannot.
+// The end record of a deadline and the line by hand, made beforehand: a signal handler cannot.
 static void arm_deadline(const struct options *o, int rank, int fd)
 {
-    static char words[512];
+    static char words[512], by_hand[120];
     struct buf line CLEANUP_BUF = BUF_INIT;
     struct record r = {.kind = RECORD_END, .end = {.code = ERR_TIMEOUT}};
     snprintf(r.end.text, sizeof r.end.text,
              "not ready after %lld s: raise timeout_s or measure less", (long long)o->deadline_s);
     record_write(&r, &line);
     snprintf(words, sizeof words, "%s", buf_text(&line));
+    snprintf(by_hand, sizeof by_hand,
+             "numa_bench: not ready after %lld s: raise --deadline or measure less\n",
+             (long long)o->deadline_s);
     // The launcher kills all when the first one ends: let that be rank 0, which has the last word.
-    life_deadline(o->deadline_s ? o->deadline_s + (rank != 0) : 0, fd, words);
+    life_deadline(o->deadline_s ? o->deadline_s + (rank != 0) : 0, fd, words,
+                  *o->channel ? "numa_bench: the time limit ended it\n" : by_hand);
 }
 
 // Rank 0 speaks first, then all leave: the launcher kills the others as soon as one ends with a
@@ -58,6 +62,15 @@ static int report(struct emit *e, int rank, const struct err *err)
     return err->code == ERR_USAGE || err->code == ERR_INVALID ? 2 : 1;
 }
 
+// Each rank says what is wrong: the ranks do not know each other yet, or this is the only one. A
+// launcher ends the others.
+static int fail_alone(const struct options *o, struct emit *e, int rank, const struct err *err)
+{
+    if (rank != 0)
+        print_failure(o, err, stderr);
+    return report(e, rank, err);
+}
+
 static int main_measure(const struct options *o, int rank, struct emit *e)
 {
     struct comm comm;
@@ -65,7 +78,8 @@ static int main_measure(const struct options *o, int rank, struct emit *e)
     bool messages = benchmarks[o->spec.benchmark].needs_mpi; // which populates no arena by threads
     const struct comm_start start = {(int)o->ranks, o->bind, o->oversubscribe, messages};
     if (comm_open(&comm, &start, &err) < 0)
-        return report(e, start.ranks ? comm.rank : rank, &err);
+        return comm.alone ? fail_alone(o, e, rank, &err)
+                          : report(e, start.ranks ? comm.rank : rank, &err);
     int status = 0;
     if (session_run(&comm, o, comm.rank == 0 ? e : NULL, benchmark_runs[o->spec.benchmark], &err) <
         0)
@@ -75,7 +89,7 @@ static int main_measure(const struct options *o, int rank, struct emit *e)
 }
 
 // Every rank read the same words and came to the same verdict.
-static int main_refuse(struct emit *e, int rank, const struct err *err)
+static int main_refuse(const struct options *o, struct emit *e, int rank, const struct err *err)
 {
     struct comm comm;
     struct err ignored = {0};
@@ -83,15 +97,9 @@ static int main_refuse(struct emit *e, int rank, const struct err *err)
     const struct comm_start start = {0};
     if (comm_open(&comm, &start, &ignored) == 0)
         comm_close(&comm);
-    return status;
-}
-
-// Before the ranks know each other: each says what is wrong, and the launcher ends the others.
-static int fail_alone(const struct options *o, struct emit *e, int rank, const struct err *err)
-{
-    if (rank != 0)
+    else if (comm.alone && rank != 0)
         print_failure(o, err, stderr);
-    return report(e, rank, err);
+    return status;
 }
 
 static int main_answer(const struct options *o, int rank)
@@ -124,5 +132,6 @@ int main(int argc, char **argv)
     arm_deadline(&options, rank, emit.fd);
     if (parsed == 0 && bind_rank_of_mpi(&options, &err) < 0)
         return fail_alone(&options, &emit, rank, &err);
-    return parsed < 0 ? main_refuse(&emit, rank, &err) : main_measure(&options, rank, &emit);
+    return parsed < 0 ? main_refuse(&options, &emit, rank, &err)
+                      : main_measure(&options, rank, &emit);
 }

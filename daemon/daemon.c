@@ -302,6 +302,7 @@ int daemon_main(int argc, char **argv)
         return 0;
     if (action == SETTINGS_VERSION)
         return print_version();
+    process_may_be_stopped();
     use_log_level(&d.config);
     int rc = serve(&d, &err);
     if (rc < 0) {

@@ -152,27 +152,30 @@ static int find_series(const struct request *q, const struct series_filter *f, i
 enum { MEMO_ROOM = 16 };
 static struct memo {
     uint64_t hash;
+    double one;
     int n_values, n, searched;
     struct change_point *list; // owned
 } memo[MEMO_ROOM];
 static int memo_next;
 
 // Borrowed until the next call.
-static const struct memo *changes_of(const double *v, int n, struct err *err)
+static const struct memo *changes_of(const double *v, int n, double one, struct err *err)
 {
+    struct series_options options = SERIES_DEFAULTS;
     uint64_t hash = hash_bytes(v, (size_t)n * sizeof *v);
     for (int i = 0; i < MEMO_ROOM; i++)
-        if (memo[i].n_values == n && memo[i].hash == hash && n)
+        if (memo[i].n_values == n && memo[i].hash == hash && memo[i].one == one && n)
             return &memo[i];
     struct memo *m = &memo[memo_next];
     struct change_point *list = NULL;
     int searched = 0;
-    int found = n ? series_changes(&list, &searched, v, n, &SERIES_DEFAULTS, err) : 0;
+    options.one = one;
+    int found = n ? series_changes(&list, &searched, v, n, &options, err) : 0;
     if (found < 0)
         return NULL;
     memo_next = (memo_next + 1) % MEMO_ROOM;
     free(m->list);
-    *m = (struct memo){hash, n, found, searched, list};
+    *m = (struct memo){hash, one, n, found, searched, list};
     return m;
 }
 
@@ -252,7 +255,7 @@ static void write_detectable(const struct detectable *d, struct jsonw *w)
 }
 
 static int write_changes(const struct request *q, const struct history_point *points, int n,
-                         struct jsonw *w, struct err *err)
+                         double one, struct jsonw *w, struct err *err)
 {
     int from = n > CHANGES_POINTS_MAX ? n - CHANGES_POINTS_MAX : 0;
     CLEANUP_MEM double *v = calloc((size_t)(n - from) + 1, sizeof *v);
@@ -260,11 +263,11 @@ static int write_changes(const struct request *q, const struct history_point *po
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a series");
     for (int i = from; i < n; i++)
         v[i - from] = points[i].value;
-    const struct memo *found = changes_of(v, n - from, err);
+    const struct memo *found = changes_of(v, n - from, one, err);
     if (!found)
         return -1;
     int level = found->n ? found->list[found->n - 1].at : 0;
-    struct detectable d = series_detectable(v, level, n - from);
+    struct detectable d = series_detectable(v, level, n - from, one);
     write_detectable(&d, w);
     jsonw_i64(w, "searched", found->searched);
     jsonw_array(w, "change_points");
@@ -347,7 +350,8 @@ static int write_history(const struct request *q, const struct series_filter *f,
     write_points(points, n, &l.w);
     jsonw_bool(&l.w, "more", more);
     jsonw_i64(&l.w, "pending", pending);
-    if ((pending ? write_no_changes(&l.w) : write_changes(q, points, n, &l.w, err)) < 0 ||
+    if ((pending ? write_no_changes(&l.w)
+                 : write_changes(q, points, n, metric_one(f->metric), &l.w, err)) < 0 ||
         (series && write_series(q, &variants, &l, err) < 0))
         return -1;
     jsonw_end(&l.w);

@@ -12,6 +12,7 @@ export const title = ({ metric }) => metric ? `History of ${metric}` : "History"
 const POINTS_MOST = 10000; // the daemon gives no more
 const TABLE_ROWS = 200;    // newest values below the picture
 const benchmarkOf = (metric) => metric.split(".")[0];
+const notComputed = (runs) => `${runs === 1 ? "1 run is" : `${runs} runs are`} not computed yet`;
 const address = (metric, node, variant) => `#/history/${metric}?${new URLSearchParams({ node, variant })}`;
 
 // A change with its cause, as an item of a list.
@@ -46,7 +47,7 @@ function limits(h, limit) {
     h.more && (all < POINTS_MOST && limit < POINTS_MOST ? ["The newest ", String(all), " values are shown. ", make("a", { href: address(h.metric, h.node, h.variant) + `&limit=${POINTS_MOST}` }, "Show older ones")] :
       [`The newest ${all} values are shown. GET /v1/history with since and until has older ones.`]),
     h.change_points !== null && h.searched < all && [`Changes were searched in the newest ${h.searched} values.`],
-    h.pending > 0 && [`The metrics of ${h.pending} runs are not computed yet, so changes were not searched.`],
+    h.pending > 0 && [`The metrics of ${notComputed(h.pending)}, so changes were not searched.`],
     h.pending === 0 && !h.change_points.length && [all < 10 ? "A change is found from 5 runs on each side of it." : "No change was found."],
     seen && seen.one_run_percent !== null && [`A change of ${figures(seen.one_run_percent)} % is seen in one run, of ${figures(seen.three_run_percent)} % in three.`],
   ].filter(Boolean).map((text) => make("p", { class: "quiet note" }, text));
@@ -106,7 +107,7 @@ export async function show(root, { metric, query }) {
   } }, nodes.map((n) => make("option", { value: n, selected: n === node }, n === own.node ? `${n} (this node)` : n))))));
   if (more_series) card.append(make("p", { class: "quiet note" }, `The first ${series.length} series are listed. The command numaprobe history lists all.`));
   if (metric) return showMetric(card, metric, query);
-  if (pending) card.append(make("p", { class: "quiet note" }, `The metrics of ${pending} runs are not computed yet.`));
+  if (pending) card.append(make("p", { class: "quiet note" }, `The metrics of ${notComputed(pending)}.`));
   if (!series.length) card.append(make("p", {}, `No run of ${node} has metrics yet. `, make("a", { href: "#/start" }, "Start a run")));
   else card.append(...list(series));
   return null;

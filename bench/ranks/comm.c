@@ -207,17 +207,16 @@ static int refuse_srun(int64_t tasks, int by, struct err *err)
                    pmix ? ", or a numa_bench built with an Open MPI that has PMIx" : "");
 }
 
-int comm_open(struct comm *c, const struct comm_start *start, struct err *err)
+// May leave it open on failure.
+static int comm_join(struct comm *c, int by, struct err *err)
 {
-    *c = (struct comm){.start = start};
     int rank = comm_rank_hint(), size = comm_size_hint();
-    int by = launcher_of_mpi(); // asked now: MPI changes the environment when it starts
     int64_t tasks = comm_number_of("SLURM_STEP_NUM_TASKS", 1);
     // mpirun inside of an srun step has its own ranks.
     bool by_srun = tasks > 1 && !getenv("OMPI_COMM_WORLD_RANK");
     if (by_srun && by < 0)
         return refuse_srun(tasks, by, err);
-    const struct comm_ops *ops = comm_choose(start, err);
+    const struct comm_ops *ops = comm_choose(c->start, err);
     if (!ops)
         return -1;
     c->ops = ops;
@@ -225,13 +224,23 @@ int comm_open(struct comm *c, const struct comm_start *start, struct err *err)
         c->ops = NULL;
         return -1;
     }
-    if (by_srun && c->size == 1) {
-        comm_close(c);
+    if (by_srun && c->size == 1)
         return refuse_srun(tasks, by, err);
-    }
-    if (agree(c, by < 0 ? "" : launchers[by].rank, rank, size, err) == 0)
+    return agree(c, by < 0 ? "" : launchers[by].rank, rank, size, err);
+}
+
+int comm_open(struct comm *c, const struct comm_start *start, struct err *err)
+{
+    *c = (struct comm){.start = start};
+    int by = launcher_of_mpi(); // asked now: MPI changes the environment when it starts
+    if (comm_join(c, by, err) == 0)
         return 0;
-    comm_close(c);
+    // Where MPI has not joined ranks, none knows whether there is a rank 0 that says why. Of the
+    // tasks of a step of Slurm there is one.
+    bool alone = by >= 0 && c->size <= 1 && comm_number_of("SLURM_STEP_NUM_TASKS", 1) <= 1;
+    if (c->ops)
+        comm_close(c);
+    c->alone = alone;
     return -1;
 }
 

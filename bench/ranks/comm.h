@@ -14,6 +14,7 @@ struct comm {
     struct board *board;            // zeroed; the same memory in all ranks
     void *context;                  // of ops
     const struct comm_start *start; // borrowed
+    bool alone; // not open: no other rank is known to be there that could say why
 };
 
 struct comm_start {

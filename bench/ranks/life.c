@@ -12,7 +12,7 @@
 #include "base/process.h"
 
 static volatile int words_fd = -1;
-static const char *words;
+static const char *words, *complaint;
 
 void life_begin(void)
 {
@@ -31,23 +31,23 @@ void life_begin(void)
 // Only calls that are safe in a signal handler.
 static void time_is_up(int signal_number)
 {
-    static const char text[] = "numa_bench: the deadline has passed\n";
     (void)signal_number;
     if (words_fd >= 0) {
         fcntl(words_fd, F_SETFL, O_WRONLY | O_NONBLOCK);
         if (write(words_fd, words, strlen(words)) < 0)
             words_fd = -1;
     }
-    if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
+    if (write(STDERR_FILENO, complaint, strlen(complaint)) < 0)
         _exit(1);
     _exit(1);
 }
 
-void life_deadline(int64_t seconds, int fd, const char *last_words)
+void life_deadline(int64_t seconds, int fd, const char *last_words, const char *on_stderr)
 {
     struct sigaction act = {.sa_handler = time_is_up};
     words_fd = fd;
     words = last_words;
+    complaint = on_stderr;
     if (seconds <= 0)
         return;
     sigaction(SIGALRM, &act, NULL);

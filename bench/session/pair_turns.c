@@ -487,8 +487,8 @@ static int note_no_room(struct lead *l, double whole, double room, double visit,
     const char *left_out = room >= visit ? "it leaves out repetitions" : "some pairs are left out";
     return session_note(s, err, CONDITION_TIME_LIMIT, -1,
                         "%d repetition%s of all pairs take about %.3g s, by what control pairs "
-                        "took, and the time limit has room for %.3g s: %s. Raise timeout_s, or set "
-                        "budget_s, which chooses pairs",
+                        "took, and the time limit has room for %.3g s: %s. Raise the limit, or "
+                        "set a budget, which chooses pairs",
                         l->work->visits, str_plural(l->work->visits), whole, room, left_out);
 }
 

@@ -691,7 +691,7 @@ static int report_end(struct session *s, const struct options *o, struct err *er
     if (emit_part(s->emit, s->board, err) < 0)
         return -1;
     return err_set(
-        err, ERR_TIMEOUT, "timeout_s",
+        err, ERR_TIMEOUT, *o->channel ? "timeout_s" : "deadline",
         "the time limit of %lld s left out %lld of %lld cells: raise it, or measure less",
         (long long)o->deadline_s, (long long)(s->total - cells), (long long)s->total);
 }

@@ -123,13 +123,19 @@ void supervisor_release(struct supervised *s)
     s->control = -1;
 }
 
+// By pidfd: it may have ended meanwhile, and its number may be another process's.
+void supervisor_kill(const struct supervised *s)
+{
+    syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
+}
+
 bool supervisor_reap(struct supervised *s, int wait_ms)
 {
     supervisor_release(s);
     struct pollfd gone = {.fd = s->pidfd, .events = POLLIN};
     bool by_itself = poll(&gone, 1, wait_ms) > 0;
     if (!by_itself)
-        kill(s->pid, SIGKILL);
+        supervisor_kill(s);
     int status = 0;
     waitpid(s->pid, &status, 0);
     close(s->pidfd);

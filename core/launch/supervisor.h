@@ -66,6 +66,7 @@ void supervisor_stop(struct supervised *s); // asks it to end the run
 int supervisor_read_report(struct supervised *s, struct supervisor_report *out, struct err *err);
 // Closes our end: the report was read and so was the directory (or: the run shall end now).
 void supervisor_release(struct supervised *s);
+void supervisor_kill(const struct supervised *s); // one that is stuck
 // After pidfd was readable, or to wait for it at most `wait_ms`: reaps, closes everything. A
 // supervisor that is still there then is killed. True if it went by itself.
 bool supervisor_reap(struct supervised *s, int wait_ms);

@@ -7,12 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -290,7 +288,7 @@ static void on_backstop(void *ctx, uint32_t events)
     struct job *j = ctx;
     (void)events;
     log_event(LOG_LVL_ERROR, "run.supervisor_stuck", "id=%" PRId64, j->id);
-    kill(j->supervised.pid, SIGKILL);
+    supervisor_kill(&j->supervised);
 }
 
 static int watch(struct job *j, struct err *err)

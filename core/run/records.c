@@ -34,6 +34,8 @@ void records_fini(struct records *r)
 }
 
 #define BAD(...) err_set(err, ERR_INTERNAL, "", __VA_ARGS__)
+#define OTHER_VERSION                                                                              \
+    "numa_bench and numaprobed are of different versions; after an update restart numaprobed"
 
 static int take_hello(struct records *r, struct record *rec, struct err *err)
 {
@@ -41,10 +43,8 @@ static int take_hello(struct records *r, struct record *rec, struct err *err)
     if (r->have_hello)
         return BAD("a second hello");
     if (h->version != RECORD_VERSION)
-        return BAD("record version %" PRId64
-                   ", this daemon reads %d: numa_bench and numaprobed are of "
-                   "different versions",
-                   h->version, RECORD_VERSION);
+        return BAD("record version %" PRId64 ", this daemon reads %d: " OTHER_VERSION, h->version,
+                   RECORD_VERSION);
     if (strcmp(h->nonce, r->nonce) != 0)
         return BAD("the nonce is not this run's");
     if (strcmp(h->benchmark, benchmarks[r->spec->benchmark].name) != 0)
@@ -217,6 +217,9 @@ int records_check(const struct records *r, struct err *err)
         return BAD("numa_bench did not start: see the log of the run");
     if (!r->have_end)
         return BAD("numa_bench stopped before its end: see the log of the run");
+    // The daemon wrote the command line. What it cannot say there comes before hello.
+    if (!r->end.ok && !r->have_hello && str_starts(r->end.text, "unknown option"))
+        return BAD("%.120s: " OTHER_VERSION, r->end.text);
     if (!r->end.ok) {
         enum err_code code = r->end.code == ERR_NONE ? ERR_INTERNAL : r->end.code;
         return err_set(err, code, r->end.member, "%s",

@@ -16,9 +16,6 @@
 #include "core/store/db.h"
 #include "core/store/transaction.h"
 
-// 2020-01-01: numaprobe is younger. A clock that shows less was never set.
-#define AGE_FIRST_MS ((int64_t)1577836800000)
-
 enum { LOOKS_MOST = 500 }; // for a run whose time makes sense: 2 ms
 
 static const struct {
@@ -212,7 +209,7 @@ static int steps_since(struct store *s, int64_t id, int64_t *sum_ms, struct err 
 
 static bool makes_sense(int64_t born_ms, int64_t now_ms)
 {
-    return born_ms >= AGE_FIRST_MS && born_ms <= now_ms + AGE_STEP_MS;
+    return born_ms >= CLOCK_SET_MS && born_ms <= now_ms + AGE_STEP_MS;
 }
 
 int store_age_born(struct store *s, int64_t id, int64_t created_ms, int64_t now_ms,

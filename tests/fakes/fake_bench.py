@@ -54,6 +54,7 @@ no-end             stops before the end, with status 0
 after-end          says something after the end
 bad-end            end with ok false, error memory-short and a text
 early-end          the same before it says hello, as a bench that cannot begin
+other-options      the same because of an option that it does not know, as a bench of another version
 exit [N]           exits with status N (7) in the middle
 signal [N]         dies by signal N (11) in the middle
 placement          a good run on the wrong CPU and node
@@ -265,6 +266,10 @@ class Fake:
         if self.name == "no-end":
             return
         phases = {"populate": 1.5, "build": 2, "warm-up": 3, "measure": 4, "verify": 5}
+        if self.name == "other-options":
+            self.record("end", ok=False, cells=0, phases_ms=phases, error="usage", member="pairs-most",
+                        text="unknown option --pairs-most (see --help)")
+            return
         if self.name in ("bad-end", "early-end"):
             self.record("end", ok=False, cells=self.cells, phases_ms=phases, error="memory-short",
                         member="size", text="node 0 has not that much memory")
@@ -313,7 +318,7 @@ class Fake:
 
     def measure(self):
         self.out = open(self.o["channel"], "w", encoding="utf-8")
-        if self.name == "early-end":
+        if self.name in ("early-end", "other-options"):
             self.end()
             return
         if self.name != "no-hello":

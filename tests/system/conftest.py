@@ -242,6 +242,7 @@ class Daemon:
                            headers={k.replace("_", "-"): v for k, v in headers.items()})
         answer = connection.getresponse()
         assert answer.status == 200, answer.read()
+        assert answer.getheader("X-Accel-Buffering") == "no", "a proxy holds no event back"
         fields = {}
         for line in answer:
             line = line.decode().rstrip("\n")

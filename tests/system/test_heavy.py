@@ -334,6 +334,21 @@ def test_an_import_of_a_token_that_is_revoked_changes_nothing(reader):
     assert len(reader.get("/v1/runs").json["runs"]) == before + 1
 
 
+def test_a_short_table_of_many_numbers_is_for_the_worker(make_daemon):
+    """A cell of a CSV has two bytes, and costs as much as one of JSON: 15 KiB took 28 ms of the loop."""
+    daemon = make_daemon(fake_bench_env(), program=build_dir() / "tests" / "fakes" / "numaprobed_patient")
+    ranks = range(1024)
+    rows = (f"{size}," + ",".join("1" for _ in ranks) for size in range(1, 6))
+    table = "\n".join(["size (MB)," + ",".join(map(str, ranks)), *rows])
+    assert len(table) < 16 << 10 and worker(daemon) is None
+    answer = daemon.post("/v1/imports", {"text": table, "node": "n1"})
+    assert answer.status == 201 and answer.json["cells"] == 5 * 1024, answer.json
+    assert worker(daemon) is not None
+    few = "size (MB),0,1\n1,1,1"
+    stop_worker(daemon)
+    assert daemon.post("/v1/imports", {"text": few, "node": "n2"}).status == 201, "a small one waits for no worker"
+
+
 def test_a_worker_has_little(reader):
     """None of the daemon's descriptors, a lower priority, and it is the first to go when memory runs out."""
     pid = stop_worker(reader)

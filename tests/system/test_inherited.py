@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs inherit: closed descriptors, a limit of file sizes, a parent that ignores its children."""
+"""What programs inherit, and how they begin: closed descriptors, a limit of file sizes, a parent that ignores its children, a signal
+during the start."""
 import os
+import pathlib
 import resource
 import signal
+import sqlite3
 import subprocess
 
 import pytest
@@ -92,3 +95,22 @@ def test_less_memory_than_a_collector_would_allow_its_children(tmp_path):
         process.terminate()
         _, said = process.communicate(timeout=PATIENCE)
     assert "ended" not in said and "died" not in said, said
+
+
+def catches(process, signo):
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return int(status.split("SigCgt:")[1].split()[0], 16) >> (signo - 1) & 1
+
+
+@pytest.mark.parametrize("signo", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_the_database_is_opened_ends_a_start(signo, tmp_path):
+    """The status was that of a killed process. The start does not go on first: a database may be upgraded for minutes."""
+    (tmp_path / "state").mkdir()
+    held = sqlite3.connect(tmp_path / "state" / "numaprobe.db", isolation_level=None)
+    held.execute("BEGIN EXCLUSIVE")
+    process = start(DAEMON, tmp_path, stderr=subprocess.PIPE, text=True)
+    until(lambda: process.poll() is not None or catches(process, signo))
+    process.send_signal(signo)
+    _, said = process.communicate(timeout=PATIENCE)
+    held.close()
+    assert (process.returncode, said) == (0, "") and not list((tmp_path / "run").glob("*.sock"))

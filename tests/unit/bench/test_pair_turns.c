@@ -203,7 +203,7 @@ static void time_limits(void)
           "and the first progress has the time left: %.80s", first ? first : "none");
     CHECK(play((struct scene){.company_disturbs = true, .limit_s = 1e-9}, &spec, &said) == 0 &&
               strstr(buf_text(&said), "2 repetitions of all pairs take about ") &&
-              strstr(buf_text(&said), ": some pairs are left out. Raise timeout_s"),
+              strstr(buf_text(&said), ": some pairs are left out. Raise the limit"),
           "one without room is, at once");
     CHECK(strstr(buf_text(&said), "\"time_limit\"") < strstr(buf_text(&said), "\"measure\""),
           "before the first progress of measuring, so that who follows the run sees it");

@@ -327,8 +327,16 @@ def by_another_launcher(bench):
         check(done.returncode == 1 and not done.stdout, f"rank {rank} of {size} by another vendor's launcher",
               done.returncode, done.stderr)
         said = f"the launcher counts this as rank {rank} of {size}, MPI as rank 0 of 1"
-        check(done.stderr.count("numa_bench:") == (rank == 0) and (rank or said in done.stderr and "env -u PMI_RANK" in done.stderr),
-              "rank 0 says it", done.stderr)
+        check(done.stderr.count("numa_bench:") == 1 and said in done.stderr and "env -u PMI_RANK" in done.stderr,
+              "each says it: there may be no other", done.stderr)
+    # Left of a shell: there is no rank 0 that could say it.
+    for name, size in (("PMIX_RANK", {}), ("OMPI_COMM_WORLD_RANK", {}), ("OMPI_COMM_WORLD_RANK", {"OMPI_COMM_WORLD_SIZE": "2"})):
+        for word, status, said in (("--quick", 1, "MPI as rank 0 of 1"), ("--bogus", 2, "--bogus")):
+            done = subprocess.run([bench, "--size=64K", word], capture_output=True, text=True, timeout=200,
+                                  env={"PATH": os.environ["PATH"], "HOME": "/", name: "1", **size,
+                                       "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+            check(done.returncode == status and done.stderr.count("numa_bench:") == 1 and said in done.stderr,
+                  f"a rank with a leftover {name} is not silent with {word}", done.returncode, done.stderr)
     for given, hint in (({"PMIX_RANK": "0"}, "--mpi=pmi2"), ({"PMI_RANK": "0"}, "--mpi=pmix")):
         done = subprocess.run([bench, "--size=64K", "--json", *FAST], capture_output=True, text=True, timeout=200,
                               env={"PATH": os.environ["PATH"], "HOME": "/", "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "0",
@@ -348,7 +356,7 @@ def by_another_launcher(bench):
           "the refusal names the variable", done.returncode, done.stderr)
     os.remove(os.path.join(folder, "numa_bench_mpi.so"))
     done = subprocess.run([bench, "--size=64K"], capture_output=True, text=True, timeout=200,
-                          env={"PATH": os.environ["PATH"], "PMI_RANK": "0", "PMI_SIZE": "1"})
+                          env={"PATH": os.environ["PATH"], "PMI_RANK": "1", "PMI_SIZE": "2"})
     check(done.returncode == 1 and "(PMI_RANK is set)" in done.stderr and "numa_bench_mpi.so" in done.stderr and
           "use --np=N" in done.stderr, "a module that is not there is named, with what to do", done.returncode, done.stderr)
     shutil.rmtree(folder)
@@ -486,7 +494,8 @@ def refusals(bench):
     done = subprocess.run([bench, "--size=64K", "--deadline=1", "--cell-ms=9000",
                            "--precision=0.05", "--min-samples=9999"], capture_output=True,
                           text=True, timeout=200, env={"PATH": os.environ["PATH"]})
-    check(done.returncode == 1 and "deadline" in done.stderr, "the deadline ends it", done.stderr)
+    check(done.returncode == 1 and done.stderr.endswith("numa_bench: not ready after 1 s: raise --deadline or measure less\n"),
+          "the deadline ends it, and the line names what to raise", done.stderr)
     done = subprocess.run([bench, "--np=1", "--size=64K", "--deadline=1", "--cell-ms=9000", "--visits=1",
                            "--precision=0.05", "--min-samples=9999", "--channel=/dev/stdout", "--nonce=x"],
                           capture_output=True, text=True, timeout=200, env={"PATH": os.environ["PATH"]})
