@@ -72,7 +72,7 @@ static int add_node_days(struct day_value *to, const struct fleet_series *s, int
         int found = 0;
         for (; r < s->n && s->runs[r].measured_ms / CLASS_DAY_MS == day; r++)
             if (!isnan(fleet_run_value(&s->runs[r], column)) && found < DAY_RUNS_MAX)
-                of_day[found++] = newest_log(s->runs[r].v[column], false, loss);
+                of_day[found++] = newest_log(fleet_run_number(&s->runs[r], column), false, loss);
         if (found)
             to[n++] = (struct day_value){day, middle_select(of_day, found)};
     }

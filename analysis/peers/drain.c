@@ -88,7 +88,7 @@ static bool is_like_peers(const struct drain_maker *m, const struct fleet_findin
     const char *metric = strrchr(m->reasons[node], ' ');
     bool named = metric && metric_rule_find(metric + 1, NULL);
     return !m->found[node] && list->judged[node].by_peers &&
-           (!named || fleet_node_has(m->f, node, metric + 1));
+           (!named || fleet_findings_compared(list, m->f, node, metric + 1));
 }
 
 static void plan_fill(struct drain_maker *m, const struct fleet_findings *list)

@@ -111,7 +111,7 @@ static double drift_fill_node(struct drift_work *w, int at, int column, bool mor
             continue;
         double *x = &w->x[(size_t)k * w->n + at];
         if (isnan(*x))
-            *x = newest_log(s->runs[r].v[column], more, loss);
+            *x = newest_log(fleet_run_number(&s->runs[r], column), more, loss);
     }
     for (int d = 0; d < w->before; d++)
         if (!isnan(w->x[(size_t)d * w->n + at]))
@@ -267,7 +267,14 @@ static int drift_probe(struct drift_work *w, struct drift_list *l, struct err *e
         return w->n < DRIFT_NODES_MIN ? 0 : -1;
     if (w->before < DRIFT_BEFORE_MIN)
         return 0;
+    CLEANUP_MEM int *values = calloc((size_t)p->metrics.n + 1, sizeof *values);
+    if (!values)
+        return drift_no_memory(err);
+    for (int i = 0; i < w->n; i++)
+        fleet_series_count(&w->f->one[w->series[i]], values);
     for (int column = 0; column < p->metrics.n; column++) {
+        if (values[column] < DRIFT_NODES_MIN * (DRIFT_BEFORE_MIN + DRIFT_DAYS))
+            continue;
         if (l->n == l->room) {
             int room = l->room ? 2 * l->room : 64;
             struct drift_metric *list = realloc(l->list, room * sizeof *list);

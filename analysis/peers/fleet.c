@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes, probes, classes and set-ups are numbers; a run is its values in the order of its probe's
-// metrics. A page names its metrics once, so their columns are looked up once a page and probe.
+// Nodes, probes, classes and set-ups are numbers; a run is its values, and the list of those of its
+// probe's metrics that it has. A page names its metrics once, so their columns are looked up once a
+// page and probe.
 #include "analysis/peers/fleet.h"
 
 #include <math.h>
@@ -20,6 +21,8 @@ const struct fleet_reason fleet_reasons[LEFT_OUT_KINDS] = {
     [LEFT_OUT_METRICS] = {"no_metrics", "run without metrics", "runs without metrics"},
     [LEFT_OUT_DATE] = {"no_date", "run without a date", "runs without a date"},
     [LEFT_OUT_REPEATED] = {"repeated", "run was there already", "runs were there already"},
+    [LEFT_OUT_CROWDED] = {"too_many_values", "run of a node has more values than there is room",
+                          "runs of a node have more values than there is room"},
     [LEFT_OUT_OLD] = {"old", "run is too old", "runs are too old"},
     [LEFT_OUT_SETUP] = {"before_setup", "run is from before a change of the set-up",
                         "runs are from before a change of the set-up"},
@@ -27,7 +30,11 @@ const struct fleet_reason fleet_reasons[LEFT_OUT_KINDS] = {
                        "nodes have fewer than 3 runs"},
     [LEFT_OUT_SMALL] = {"class_too_small", "node is in a class of fewer than 8 nodes",
                         "nodes are in a class of fewer than 8 nodes"},
+    [LEFT_OUT_ROOM] = {"no_room", "metric of few nodes has no room",
+                       "metrics of few nodes have no room"},
 };
+
+enum { METRIC_ROOM = 96 }; // bytes of a metric's name and unit, in all that has it
 
 static int fleet_no_memory(struct err *err)
 {
@@ -63,6 +70,7 @@ static void fleet_free(struct fleet *f)
     for (int i = 0; i < f->probes.n; i++) {
         interned_fini(&f->probe[i].metrics);
         free(f->probe[i].units);
+        columns_lists_fini(&f->probe[i].lists);
     }
     for (int i = 0; i < f->nodes.n; i++)
         free(f->node[i].series);
@@ -75,7 +83,7 @@ static void fleet_free(struct fleet *f)
     free(f->node);
     free(f->probe);
     free(f->one);
-    free(f->map);
+    columns_map_fini(&f->map);
     free(f);
 }
 
@@ -164,37 +172,63 @@ static int series_number(struct fleet *f, int node, int probe, struct err *err)
     return f->n_series++;
 }
 
-// Columns of the probe for the metrics of a layout. At most METRICS_MAX: a probe with more has them
-// from nodes that disagree on what the probe is.
-static int map_layout(struct fleet *f, const struct summary_page *page, int layout, int probe,
-                      struct err *err)
+// What a run belongs to, as numbers.
+struct run_numbers {
+    int node, class, probe, config, series;
+};
+
+// Bytes that the node may still take.
+static int64_t room_left(const struct fleet *f, const struct fleet_node *n)
+{
+    enum { RUNS = NEWEST_RUNS + BEFORE_RUNS };
+    const int64_t room =
+        f->o.runs_max > RUNS ? (int64_t)NODE_ROOM / RUNS * f->o.runs_max : NODE_ROOM;
+    return room - n->taken;
+}
+
+// The column of a metric; -1: none, and the node has no room for one more; -2: no memory.
+static int column_number(struct fleet *f, const struct run_numbers *numbers,
+                         const struct summary_metric *of, struct err *err)
+{
+    struct fleet_probe *p = &f->probe[numbers->probe];
+    struct fleet_series *s = &f->one[numbers->series];
+    struct fleet_node *n = &f->node[numbers->node];
+    const int before = p->metrics.n;
+    int at = interned_find(&p->metrics, of->name);
+    if (at >= 0 || s->named == METRICS_MAX || room_left(f, n) < METRIC_ROOM)
+        return at;
+    if (fleet_room(&p->units, &p->units_room, before, sizeof *p->units, err) < 0 ||
+        interned_add(&p->metrics, of->name, err) < 0)
+        return -2;
+    snprintf(p->units[before], sizeof p->units[before], "%s", of->unit);
+    n->taken += METRIC_ROOM;
+    s->named++;
+    return before;
+}
+
+// Columns of the probe for the metrics of a layout. Returns 1: the node has no room for them.
+static int map_layout(struct fleet *f, const struct summary_page *page, int layout,
+                      const struct run_numbers *of, struct err *err)
 {
     const struct summary_layout *l = &page->layouts[layout];
-    struct fleet_probe *p = &f->probe[probe];
-    if (f->map_page == page && f->map_layout == layout && f->map_probe == probe)
+    struct fleet_probe *p = &f->probe[of->probe];
+    int added;
+    if (f->map_page == page && f->map_layout == layout && f->map_probe == of->probe)
         return 0;
     f->map_page = NULL;
-    if (f->map_room < l->n) {
-        int *map = realloc(f->map, l->n * sizeof *map);
-        if (!map)
-            return fleet_no_memory(err);
-        f->map = map;
-        f->map_room = l->n;
-    }
+    if (columns_map_room(&f->map, l->n, err) < 0)
+        return -1;
     for (int i = 0; i < l->n; i++) {
-        int before = p->metrics.n;
-        if (fleet_room(&p->units, &p->units_room, before, sizeof *p->units, err) < 0)
-            return -1;
-        f->map[i] = before < METRICS_MAX ? interned_add(&p->metrics, l->list[i].name, err)
-                                         : interned_find(&p->metrics, l->list[i].name);
-        if (f->map[i] < 0 && before < METRICS_MAX)
-            return -1;
-        if (f->map[i] == before)
-            snprintf(p->units[before], sizeof p->units[before], "%s", l->list[i].unit);
+        f->map.column[i] = column_number(f, of, &l->list[i], err);
+        if (f->map.column[i] < 0)
+            return f->map.column[i] == -1 ? 1 : -1;
     }
+    if (columns_map_to(&f->map, l->n, &p->lists, &added, err) < 0)
+        return -1;
+    f->node[of->node].taken += added;
     f->map_page = page;
     f->map_layout = layout;
-    f->map_probe = probe;
+    f->map_probe = of->probe;
     return 0;
 }
 
@@ -223,25 +257,20 @@ static int64_t fleet_run_time(const struct fleet *f, const struct summary *s)
     return f->o.now_ms > 0 && ms > f->o.now_ms ? f->o.now_ms : ms;
 }
 
-static int keep_widths(struct fleet_series *s, const struct fleet *f, const struct summary *run,
-                       int layout_n, int columns, struct err *err)
+static int keep_widths(struct fleet_series *s, const struct columns_map *map,
+                       const struct summary *run, struct err *err)
 {
-    if (s->widths < columns) {
-        float *lo = realloc(s->lo, columns * sizeof *lo);
-        s->lo = lo ? lo : s->lo;
-        float *hi = realloc(s->hi, columns * sizeof *hi);
-        s->hi = hi ? hi : s->hi;
-        if (!lo || !hi)
-            return fleet_no_memory(err);
-        s->widths = columns;
+    const int n = map->to->n;
+    float *lo = realloc(s->lo, (size_t)n * sizeof *lo + !n);
+    s->lo = lo ? lo : s->lo;
+    float *hi = realloc(s->hi, (size_t)n * sizeof *hi + !n);
+    s->hi = hi ? hi : s->hi;
+    if (!lo || !hi)
+        return fleet_no_memory(err);
+    for (int k = 0; k < n; k++) {
+        lo[k] = run->lo[map->from[k]];
+        hi[k] = run->hi[map->from[k]];
     }
-    for (int i = 0; i < s->widths; i++)
-        s->lo[i] = s->hi[i] = NAN;
-    for (int i = 0; i < layout_n; i++)
-        if (f->map[i] >= 0) {
-            s->lo[f->map[i]] = run->lo[i];
-            s->hi[f->map[i]] = run->hi[i];
-        }
     return 0;
 }
 
@@ -273,22 +302,15 @@ static void newest_setup(struct fleet_node *n, int class, int config, int64_t ms
     }
 }
 
-// In the order of the probe's columns. NULL: no memory.
-static float *run_values(const struct fleet *f, const struct summary *s, int n, int columns)
+// NULL: no memory.
+static float *run_values(const struct columns_map *map, const struct summary *s)
 {
-    float *v = malloc(columns * sizeof *v + !columns); // of many runs: 16 bytes more are 10 MB
-    for (int i = 0; v && i < columns; i++)
-        v[i] = NAN;
-    for (int i = 0; v && i < n; i++)
-        if (f->map[i] >= 0)
-            v[f->map[i]] = s->values[i];
+    const int n = map->to->n;
+    float *v = malloc((size_t)n * sizeof *v + !n); // of many runs: 16 bytes more are 10 MB
+    for (int k = 0; v && k < n; k++)
+        v[k] = s->values[map->from[k]];
     return v;
 }
-
-// What a run belongs to, as numbers.
-struct run_numbers {
-    int node, class, probe, config, series;
-};
 
 static int find_numbers(struct fleet *f, const struct summary_page *page, const struct summary *s,
                         struct run_numbers *n, struct err *err)
@@ -303,9 +325,16 @@ static int find_numbers(struct fleet *f, const struct summary_page *page, const 
                : 0;
 }
 
+double fleet_run_number(const struct fleet_run *r, int column)
+{
+    const int at = r->columns ? columns_place(r->columns, column) : -1;
+    return at < 0 ? NAN : r->v[at];
+}
+
 double fleet_run_value(const struct fleet_run *r, int column)
 {
-    return column < r->n && r->v[column] > 0 ? r->v[column] : NAN;
+    const double v = fleet_run_number(r, column);
+    return v > 0 ? v : NAN;
 }
 
 int fleet_series_values(const struct fleet_series *s, int column)
@@ -314,6 +343,15 @@ int fleet_series_values(const struct fleet_series *s, int column)
     for (int r = 0; r < s->n; r++)
         n += !isnan(fleet_run_value(&s->runs[r], column));
     return n;
+}
+
+void fleet_series_count(const struct fleet_series *s, int *counts)
+{
+    for (int r = 0; r < s->n; r++) {
+        const struct columns *has = s->runs[r].columns;
+        for (int k = 0; has && k < has->n; k++)
+            counts[has->list[k]] += s->runs[r].v[k] > 0;
+    }
 }
 
 bool fleet_probes_are_versions(const struct fleet_probe *a, const struct fleet_probe *b)
@@ -331,37 +369,53 @@ static bool same_numbers(const struct summary *a, const struct summary *b)
            strcmp(a->variant, b->variant) == 0 && strcmp(a->method, b->method) == 0;
 }
 
+// Bytes of the values of a run.
+static int run_room(const struct columns *c)
+{
+    return (int)((size_t)c->n * sizeof(float));
+}
+
 static int add_run(struct fleet *f, const struct summary_page *page, const struct summary *s,
                    const struct run_numbers *of, struct err *err)
 {
     bool repeated;
-    if (!f->o.times_only && map_layout(f, page, s->layout, of->probe, err) < 0)
+    const bool with_values = !f->o.times_only;
+    const int mapped = with_values ? map_layout(f, page, s->layout, of, err) : 0;
+    if (mapped < 0)
         return -1;
     struct fleet_series *series = &f->one[of->series];
+    struct fleet_node *node = &f->node[of->node];
     int64_t ms = fleet_run_time(f, s);
-    int place = run_place(series, ms, s->id, f->o.runs_max, &repeated),
-        n = page->layouts[s->layout].n;
+    int place = run_place(series, ms, s->id, f->o.runs_max, &repeated);
+    int room = with_values && mapped == 0 ? run_room(f->map.to) : 0;
     if (place < 0) {
         f->left_out[LEFT_OUT_REPEATED] += repeated;
         return 0;
     }
-    int columns = f->probe[of->probe].metrics.n;
+    if (mapped > 0 || room > room_left(f, node)) {
+        f->left_out[LEFT_OUT_CROWDED]++;
+        return 0;
+    }
     CLEANUP_MEM float *v = NULL;
-    if (!f->o.times_only && !(v = run_values(f, s, n, columns)))
+    if (with_values && !(v = run_values(&f->map, s)))
         return fleet_no_memory(err);
     if (fleet_room(&series->runs, &series->room, series->n, sizeof *series->runs, err) < 0 ||
-        (place == 0 && v && keep_widths(series, f, s, n, columns, err) < 0))
+        (place == 0 && v && keep_widths(series, &f->map, s, err) < 0))
         return -1;
     if (series->n == f->o.runs_max) {
-        free(series->runs[--series->n].v);
+        struct fleet_run *last = &series->runs[--series->n];
+        node->taken -= last->columns ? run_room(last->columns) : 0;
+        free(last->v);
         f->runs--;
     }
     memmove(series->runs + place + 1, series->runs + place,
             (series->n - place) * sizeof *series->runs);
-    series->runs[place] = (struct fleet_run){ms, s->id, of->config, columns, steal_ptr(&v)};
+    series->runs[place] =
+        (struct fleet_run){ms, s->id, with_values ? f->map.to : NULL, steal_ptr(&v), of->config};
+    node->taken += room;
     series->n++;
     f->runs++;
-    newest_setup(&f->node[of->node], of->class, of->config, ms);
+    newest_setup(node, of->class, of->config, ms);
     return 0;
 }
 

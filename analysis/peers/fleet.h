@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/peers/columns.h"
 #include "analysis/peers/interned.h"
 #include "analysis/peers/newest.h"
 #include "model/fingerprint.h"
@@ -27,7 +28,12 @@ struct fleet_options {
     ((struct fleet_options){                                                                       \
         .window_days = 14, .disturbed_max = 0.1, .runs_max = NEWEST_RUNS + BEFORE_RUNS})
 
-// Runs first, then nodes.
+// Bytes that the runs of one node may take, 25 of each probe: those of 20 with 4,096 metrics each.
+// Where more runs are kept, as many times that. So a node that lies about what it measured does not
+// take the memory of all.
+enum { NODE_ROOM = 16 << 20 };
+
+// Runs first, then nodes, then metrics.
 enum fleet_left_out {
     LEFT_OUT_STATE,
     LEFT_OUT_DISTURBED,
@@ -36,10 +42,12 @@ enum fleet_left_out {
     LEFT_OUT_METRICS,
     LEFT_OUT_DATE,
     LEFT_OUT_REPEATED,
+    LEFT_OUT_CROWDED,
     LEFT_OUT_OLD,
     LEFT_OUT_SETUP,
     LEFT_OUT_RUNS,
     LEFT_OUT_SMALL,
+    LEFT_OUT_ROOM,
     LEFT_OUT_KINDS
 };
 struct fleet_reason {
@@ -51,9 +59,9 @@ extern const struct fleet_reason fleet_reasons[LEFT_OUT_KINDS];
 
 struct fleet_run {
     int64_t measured_ms, id;
-    int config; // number in `configs`; -1: not known
-    int n;      // values
-    float *v;   // [column of the probe]; NaN: none; owned
+    const struct columns *columns; // that it has, of its probe; NULL: no values are kept
+    float *v;                      // [place in `columns`]; owned
+    int config;                    // number in `configs`; -1: not known
 };
 
 // Runs that are comparable: of one class, benchmark, variant, method and version of the metrics.
@@ -64,6 +72,7 @@ struct fleet_probe {
     struct interned metrics;
     char (*units)[8]; // [metric]; owned
     int units_room;
+    struct columns_lists lists; // that its runs have
 };
 
 // Of one request and class, measured by another method or with metrics of another version: before
@@ -75,12 +84,16 @@ struct fleet_series {
     int node, probe;
     int n, room;
     struct fleet_run *runs; // the newest first; owned
-    int widths;             // values of lo and hi
-    float *lo, *hi;         // [column]: interval of the newest run; owned
+    int named;              // metrics of the probe that this node was the first to name
+    float *lo, *hi;         // [as v of the newest run]: its intervals; owned
 };
 
+double fleet_run_number(const struct fleet_run *r, int column);    // NaN: none
 double fleet_run_value(const struct fleet_run *r, int column);     // NaN: none, or none above 0
 int fleet_series_values(const struct fleet_series *s, int column); // runs that have one
+// Adds the values of all its runs to counts[column]. One node may name thousands of metrics that no
+// other has: what goes through all nodes for each metric asks first how many have it.
+void fleet_series_count(const struct fleet_series *s, int *counts);
 
 struct fleet_node {
     int class;         // of its newest run; -1: none
@@ -88,7 +101,8 @@ struct fleet_node {
     int64_t newest_ms; // 0: it has no run
     int64_t setup_ms;  // its newest run with another set-up; 0: none
     int n, room;
-    int *series; // owned
+    int *series;   // owned
+    int64_t taken; // bytes of its values, and of what it was the first to name
 };
 
 struct fleet_facts {
@@ -107,8 +121,8 @@ struct fleet {
     int node_room, probe_room, series_room, class_room, config_room;
     long runs;                     // kept
     long left_out[LEFT_OUT_KINDS]; // runs that were not taken
-    int *map;                      // [column of the page's layout]: column of the probe
-    int map_room, map_layout, map_probe;
+    struct columns_map map;        // of the page's layout
+    int map_layout, map_probe;
     const void *map_page;
 };
 

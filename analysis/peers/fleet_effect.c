@@ -321,7 +321,7 @@ static void fill_values(const struct effect_search *s, struct effect_arrays *a, 
         probe = one->probe;
         int runs = column >= 0 && is_of(s, a, one) ? one->n : 0;
         for (int r = 0; r < runs; r++)
-            v[r] = column < one->runs[r].n ? one->runs[r].v[column] + loss : NAN;
+            v[r] = (float)fleet_run_number(&one->runs[r], column) + loss;
     }
 }
 
@@ -349,6 +349,19 @@ static int add_metric_effect(const struct effect_search *s, struct effect_arrays
     return 0;
 }
 
+// [metric of the probe]: values of nodes that changed. NULL: no memory.
+static int *values_of_changed(const struct effect_search *s, int probe, struct err *err)
+{
+    const struct fleet *f = s->f;
+    int *values = calloc((size_t)f->probe[probe].metrics.n + 1, sizeof *values);
+    if (!values)
+        effect_no_memory(err);
+    for (int i = 0; i < f->n_series && values; i++)
+        if (f->one[i].probe == probe && s->changed[f->one[i].node] > 0)
+            fleet_series_count(&f->one[i], values);
+    return values;
+}
+
 // The metrics of the measurement that `probe` is the first one of that counts.
 static int add_measurement(const struct effect_search *s, struct effect_arrays *a, int probe,
                            const char *key, struct fleet_effect *out, struct err *err)
@@ -359,14 +372,19 @@ static int add_measurement(const struct effect_search *s, struct effect_arrays *
     fill_times(s, a, key);
     if (effect_reach(&a->reach, a->at, f->nodes.n, a->runs, err) < 0)
         return -1;
-    for (int p = probe; p < f->probes.n && rc == 0; p++)
-        for (int m = 0; a->probe[p] && m < f->probe[p].metrics.n && rc == 0; m++) {
+    for (int p = probe; p < f->probes.n && rc == 0; p++) {
+        CLEANUP_MEM int *values = a->probe[p] ? values_of_changed(s, p, err) : NULL;
+        rc = a->probe[p] && !values ? -1 : 0;
+        for (int m = 0; values && m < f->probe[p].metrics.n && rc == 0; m++) {
+            if (!values[m])
+                continue;
             int before = names.n, at = interned_add(&names, f->probe[p].metrics.list[m], err);
             if (at < 0)
                 rc = -1;
             else if (at == before)
                 rc = add_metric_effect(s, a, p, m, out, err);
         }
+    }
     interned_fini(&names);
     return rc;
 }

@@ -259,6 +259,20 @@ static int most_serious(const void *a, const void *b)
     return (x->nodes[0] > y->nodes[0]) - (x->nodes[0] < y->nodes[0]);
 }
 
+static int init_compared(struct fleet_findings *out, const struct fleet *f, struct err *err)
+{
+    int n = 0;
+    out->columns = calloc((size_t)f->probes.n + 1, sizeof *out->columns);
+    for (int i = 0; i < f->probes.n && out->columns; i++) {
+        out->columns[i] = n;
+        n += f->probe[i].metrics.n;
+    }
+    out->compared = calloc((size_t)n + 1, sizeof *out->compared);
+    return out->columns && out->compared
+               ? 0
+               : err_set(err, ERR_NO_MEMORY, "", "no memory for %d metrics", n);
+}
+
 static int make_tables(struct findings_work *w, struct err *err)
 {
     const struct fleet *f = w->f;
@@ -269,6 +283,8 @@ static int make_tables(struct findings_work *w, struct err *err)
     w->levels = calloc(room, sizeof *w->levels);
     if (!w->table || !w->in || !w->newest || !w->levels)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for %d classes", room);
+    if (init_compared(w->out, f, err) < 0)
+        return -1;
     for (int class = 0; class < f->classes.n; class ++) {
         struct fleet_table *t = &w->table[w->n];
         struct newest *n = &w->newest[w->n];
@@ -280,6 +296,8 @@ static int make_tables(struct findings_work *w, struct err *err)
         if (newest_find(n, &t->in, true, err) < 0)
             return -1;
         w->levels[w->n - 1] = peers_table_of(n, false);
+        for (int m = 0; m < t->in.metrics; m++)
+            w->out->compared[w->out->columns[t->probe[t->metric_probe[m]]] + t->column[m]] = true;
         w->out->nodes += t->in.nodes;
         w->out->metrics += t->in.metrics;
     }
@@ -395,7 +413,27 @@ void fleet_findings_fini(struct fleet_findings *f)
         finding_fini(&f->list[i]);
     free(f->list);
     free(f->judged);
+    free(f->columns);
+    free(f->compared);
     *f = (struct fleet_findings){0};
+}
+
+bool fleet_findings_compared(const struct fleet_findings *list, const struct fleet *f, int node,
+                             const char *metric)
+{
+    const struct fleet_node *n = &f->node[node];
+    for (int k = 0; k < n->n; k++) {
+        const struct fleet_series *s = &f->one[n->series[k]];
+        const struct fleet_probe *p = &f->probe[s->probe];
+        int column = interned_find(&p->metrics, metric), values = 0;
+        if (column < 0 || p->class != n->class || !list->compared[list->columns[s->probe] + column])
+            continue;
+        for (int r = 0, runs = fleet_series_runs(f, s, NULL); r < runs; r++)
+            values += !isnan(fleet_run_value(&s->runs[r], column));
+        if (values >= RUNS_MIN && !isnan(fleet_run_value(&s->runs[0], column)))
+            return true;
+    }
+    return false;
 }
 
 // --- A part of them ------------------------------------------------------------------------------
@@ -478,5 +516,6 @@ int fleet_places_find(struct fleet_place **list, const struct fleet *f, int node
                 place_set(&(*list)[n], &w, class, row, n);
         }
     findings_work_fini(&w);
+    fleet_findings_fini(&unused);
     return rc < 0 ? -1 : n;
 }

@@ -61,11 +61,16 @@ struct fleet_findings {
     int fast;                    // nodes as far on the fast side as those found
     int grades[PEERS_GRADES], groups;
     long left_out[LEFT_OUT_KINDS];
+    int *columns;   // [probe of the fleet]: where its metrics begin in …
+    bool *compared; // … [metric]: nodes were compared by it. Both owned
 };
 
-// ERR_NO_MEMORY, ERR_TOO_LARGE.
+// ERR_NO_MEMORY.
 int fleet_findings_find(struct fleet_findings *out, const struct fleet *f, struct err *err);
 void fleet_findings_fini(struct fleet_findings *f);
+// The node was judged by this metric too: its newest runs have it, and so have those of its peers.
+bool fleet_findings_compared(const struct fleet_findings *list, const struct fleet *f, int node,
+                             const char *metric);
 
 // Which findings are wanted, of a verdict that is made over all nodes whatever is wanted.
 struct fleet_findings_filter {
@@ -92,5 +97,5 @@ struct fleet_place {
 };
 
 // All metrics of a node, in the order of its class, as the verdict over the whole fleet has them.
-// *list is malloc'ed (caller frees). Returns how many, or -1: ERR_NO_MEMORY, ERR_TOO_LARGE.
+// *list is malloc'ed (caller frees). Returns how many, or -1: ERR_NO_MEMORY.
 int fleet_places_find(struct fleet_place **list, const struct fleet *f, int node, struct err *err);

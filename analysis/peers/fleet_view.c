@@ -48,22 +48,6 @@ bool fleet_node_enough(const struct fleet *f, int node)
     return false;
 }
 
-bool fleet_node_has(const struct fleet *f, int node, const char *metric)
-{
-    const struct fleet_node *n = &f->node[node];
-    for (int k = 0; k < n->n; k++) {
-        const struct fleet_series *s = &f->one[n->series[k]];
-        const struct fleet_probe *p = &f->probe[s->probe];
-        int column = interned_find(&p->metrics, metric), values = 0;
-        int runs = column < 0 || p->class != n->class ? 0 : fleet_series_runs(f, s, NULL);
-        for (int r = 0; r < runs; r++)
-            values += !isnan(fleet_run_value(&s->runs[r], column));
-        if (values >= RUNS_MIN && !isnan(fleet_run_value(&s->runs[0], column)))
-            return true;
-    }
-    return false;
-}
-
 int fleet_classes(struct fleet_class_row **list, const struct fleet *f, struct err *err)
 {
     int n = 0;
@@ -211,10 +195,10 @@ static void rank_interval(struct fleet_rank *r, const struct fleet_view *v, int 
     int series = t->series[row * t->in.probes + t->metric_probe[metric]];
     const struct fleet_series *s = &v->f->one[series];
     double newest = t->v[((size_t)row * t->in.metrics + metric) * t->in.runs];
-    int column = t->column[metric];
-    if (column < s->widths && !isnan(newest)) {
-        r->lo = r->value * s->lo[column] / newest;
-        r->hi = r->value * s->hi[column] / newest;
+    int at = s->runs[0].columns ? columns_place(s->runs[0].columns, t->column[metric]) : -1;
+    if (at >= 0 && !isnan(newest)) {
+        r->lo = r->value * s->lo[at] / newest;
+        r->hi = r->value * s->hi[at] / newest;
     }
 }
 

@@ -19,7 +19,6 @@ struct fleet_class_row {
 int fleet_classes(struct fleet_class_row **list, const struct fleet *f, struct err *err);
 bool fleet_node_fresh(const struct fleet *f, int node);
 bool fleet_node_enough(const struct fleet *f, int node);
-bool fleet_node_has(const struct fleet *f, int node, const char *metric); // as its newest runs
 // The class whose hash begins with `prefix`; "": the one with most nodes. ERR_NOT_FOUND: none;
 // ERR_INVALID: several.
 int fleet_class_find(const struct fleet *f, const char *prefix, struct err *err);

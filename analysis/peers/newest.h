@@ -36,6 +36,9 @@ struct newest {
     void *memory;                   // behind all of them; owned
 };
 
+// Bytes of a metric of one node.
+#define NEWEST_ROOM (2 * sizeof(double) + sizeof(struct newest_scatter) + 2)
+
 // Days out: from each value of a day with DAY_NODES_MIN nodes, what the class's median of that day
 // is above its median of the newest such day is taken off. So nodes that were measured on other
 // days are compared as if on one. Medians are of what nodes are above the centre of their hidden

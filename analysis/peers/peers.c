@@ -45,6 +45,9 @@ struct peers_work {
     double *fast_p;   // [node], of all classes one after the other
 };
 
+_Static_assert(sizeof(double) + sizeof(int) + sizeof(struct own) <= PEERS_ROOM,
+               "[probe][node] of struct peers_work");
+
 static int ascending_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;

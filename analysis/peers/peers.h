@@ -31,6 +31,10 @@ struct peers_options {
                             .sure_days = 2,                                                        \
                             .kinds = true})
 
+// Bytes at most: of a probe of one node while a class is judged, and of a metric of a class,
+// against the peers and against the past.
+enum { PEERS_ROOM = 64, PEERS_METRIC_ROOM = 2 * sizeof(struct kinds) };
+
 // One class, one number a node and metric.
 struct peers_table {
     int nodes, metrics, probes;

@@ -10,10 +10,10 @@
 #include "analysis/metrics/metrics.h"
 #include "analysis/peers/peers.h"
 #include "analysis/stats/median.h"
+#include "base/cleanup.h"
 
 #define TABLE_DAY_MS INT64_C(86400000)
 #define INTERVALS 3.0 // of a node's runs: what is older is old
-enum { TABLE_VALUES_MAX = 1 << 28 };
 
 int fleet_series_runs(const struct fleet *f, const struct fleet_series *s,
                       long left_out[LEFT_OUT_KINDS])
@@ -40,9 +40,10 @@ int fleet_series_runs(const struct fleet *f, const struct fleet_series *s,
 
 // What goes into the table, before the arrays are there.
 struct table_plan {
-    int *rows;   // [node of the fleet]: row; -1: not of the class
-    int *counts; // [series of the fleet]: runs; 0: not in the table
-    int *probes; // [probe of the fleet]: probe of the table; -1: not in it
+    int *rows;        // [node of the fleet]: row; -1: not of the class
+    int *counts;      // [series of the fleet]: runs; 0: not in the table
+    int *probes;      // [probe of the fleet]: probe of the table; -1: not in it
+    bool *has_metric; // [probe of the table, before those without are taken out]
     int n_rows, n_probes, n_runs;
 };
 
@@ -76,51 +77,111 @@ static void plan_nodes(struct table_plan *p, const struct fleet *f, int class,
     left_out[LEFT_OUT_SMALL] += enough < PEERS_MIN ? enough : 0;
 }
 
-// Nodes whose newest run has the metric.
-static void table_count_nodes(const struct table_plan *p, const struct fleet *f, int probe,
-                              int *nodes)
+// A metric that might go into the table.
+struct table_metric {
+    int nodes; // whose newest run has it
+    int place; // in the order of the table
+    int probe; // of the table
+    int column;
+    bool in;
+};
+
+static int table_count_nodes(struct table_metric *list, const struct fleet_table *t,
+                             const struct table_plan *p, const struct fleet *f, int *first)
 {
-    memset(nodes, 0, f->probe[probe].metrics.n * sizeof *nodes);
+    int n = 0;
+    for (int probe = 0; probe < p->n_probes; probe++) {
+        first[probe] = n;
+        for (int m = 0; m < f->probe[t->probe[probe]].metrics.n; m++, n++)
+            list[n] = (struct table_metric){.place = n, .probe = probe, .column = m};
+    }
     for (int i = 0; i < f->n_series; i++) {
         const struct fleet_series *s = &f->one[i];
-        if (s->probe != probe || p->counts[i] == 0 || p->rows[s->node] < 0)
+        int probe = p->probes[s->probe];
+        if (probe < 0 || p->counts[i] == 0 || p->rows[s->node] < 0)
             continue;
-        for (int m = 0; m < s->runs[0].n; m++)
-            nodes[m] += !isnan(s->runs[0].v[m]);
+        const struct columns *has = s->runs[0].columns;
+        for (int k = 0; has && k < has->n; k++)
+            list[first[probe] + has->list[k]].nodes += !isnan(s->runs[0].v[k]);
     }
+    return n;
 }
 
-// A metric that fewer nodes have cannot be compared, where the class has more. A probe without any
-// metric has no place in the arrays: one node may bring thousands of probes, and they have a place
-// for each run of each node.
-static int add_metrics(struct fleet_table *t, struct table_plan *p, const struct fleet *f,
-                       struct err *err)
+static int most_nodes_first(const void *a, const void *b)
 {
-    int least = p->n_rows < PEERS_MIN ? 1 : PEERS_MIN, most = 1, kept = 0;
-    for (int i = 0; i < f->probes.n; i++)
-        most = f->probe[i].metrics.n > most ? f->probe[i].metrics.n : most;
-    int *nodes = malloc(most * sizeof *nodes);
-    if (!nodes)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d metrics", most);
-    for (int probe = 0; probe < p->n_probes; probe++) {
-        const int number = t->probe[probe], before = t->in.metrics;
-        const struct fleet_probe *of = &f->probe[number];
-        table_count_nodes(p, f, number, nodes);
-        for (int m = 0; m < of->metrics.n; m++) {
-            if (nodes[m] < least)
-                continue;
-            t->metric_probe[t->in.metrics] = kept;
-            t->column[t->in.metrics] = m;
-            t->loss[t->in.metrics] = metric_is_loss(of->metrics.list[m]);
-            t->more[t->in.metrics++] = metric_more_is_better(of->units[m]);
-        }
-        const bool has = t->in.metrics > before;
-        p->probes[number] = has ? kept : -1;
-        t->probe[kept] = number;
-        kept += has;
+    const struct table_metric *x = a, *y = b;
+    return x->nodes != y->nodes ? y->nodes - x->nodes : x->place - y->place;
+}
+
+static int by_table_place(const void *a, const void *b)
+{
+    return ((const struct table_metric *)a)->place - ((const struct table_metric *)b)->place;
+}
+
+// Bytes that a metric and a probe of so many nodes take, with what is found from them.
+static size_t metric_room(const struct table_plan *p)
+{
+    size_t cell = (size_t)p->n_runs * sizeof(float) + NEWEST_ROOM;
+    return p->n_rows * cell + sizeof(struct table_metric) + PEERS_METRIC_ROOM;
+}
+
+static size_t probe_room(const struct table_plan *p)
+{
+    size_t cell = (size_t)p->n_runs * sizeof(int32_t) + sizeof(int) + PEERS_ROOM;
+    return p->n_rows * cell;
+}
+
+// A metric that fewer nodes have cannot be compared, where the class has more. Of the others those
+// of most nodes come first: eight nodes that have thousands of metrics of their own leave the room
+// to what all have.
+static void choose_metrics(struct table_metric *list, int n, const struct table_plan *p,
+                           const struct fleet *f, long left_out[LEFT_OUT_KINDS])
+{
+    const int least = p->n_rows < PEERS_MIN ? 1 : PEERS_MIN;
+    const size_t room = TABLES_ROOM / (size_t)(f->nodes.n + 1) * (size_t)p->n_rows;
+    size_t taken = 0;
+    bool *has = p->has_metric;
+    qsort(list, (size_t)n, sizeof *list, most_nodes_first);
+    for (int i = 0; i < n && list[i].nodes >= least; i++) {
+        struct table_metric *one = &list[i];
+        taken += metric_room(p) + (has[one->probe] ? 0 : probe_room(p));
+        one->in = taken <= room;
+        has[one->probe] |= one->in;
+        left_out[LEFT_OUT_ROOM] += !one->in;
     }
-    p->n_probes = kept;
-    free(nodes);
+    qsort(list, (size_t)n, sizeof *list, by_table_place);
+}
+
+static void table_add_metric(struct fleet_table *t, const struct fleet_probe *of, int probe,
+                             int column)
+{
+    const int at = t->in.metrics++;
+    t->metric_probe[at] = probe;
+    t->column[at] = column;
+    t->loss[at] = metric_is_loss(of->metrics.list[column]);
+    t->more[at] = metric_more_is_better(of->units[column]);
+}
+
+static int add_metrics(struct fleet_table *t, struct table_plan *p, const struct fleet *f,
+                       size_t metrics, long left_out[LEFT_OUT_KINDS], struct err *err)
+{
+    CLEANUP_MEM struct table_metric *list = malloc(metrics * sizeof *list);
+    CLEANUP_MEM int *first = malloc((size_t)(p->n_probes + 1) * sizeof *first);
+    p->has_metric = calloc((size_t)p->n_probes + 1, sizeof *p->has_metric);
+    if (!list || !first || !p->has_metric)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %zu metrics", metrics);
+    const int n = table_count_nodes(list, t, p, f, first), probes = p->n_probes;
+    choose_metrics(list, n, p, f, left_out);
+    p->n_probes = 0;
+    for (int probe = 0; probe < probes; probe++) {
+        const int number = t->probe[probe];
+        p->probes[number] = p->has_metric[probe] ? p->n_probes : -1;
+        for (int m = 0; m < f->probe[number].metrics.n; m++)
+            if (list[first[probe] + m].in)
+                table_add_metric(t, &f->probe[number], p->n_probes, m);
+        t->probe[p->n_probes] = number;
+        p->n_probes += p->has_metric[probe];
+    }
     return 0;
 }
 
@@ -138,7 +199,7 @@ static void fill_row(struct fleet_table *t, const struct fleet *f, int row, int 
             continue;
         float *v = t->v + ((size_t)row * t->in.metrics + m) * runs;
         for (int r = 0; r < count; r++)
-            v[r] = t->column[m] < s->runs[r].n ? s->runs[r].v[t->column[m]] : NAN;
+            v[r] = (float)fleet_run_number(&s->runs[r], t->column[m]);
     }
 }
 
@@ -146,10 +207,6 @@ static int table_fill_rows(struct fleet_table *t, const struct table_plan *p, co
                            struct err *err)
 {
     size_t cells = (size_t)p->n_rows * p->n_runs, values = cells * t->in.metrics;
-    if (values > TABLE_VALUES_MAX)
-        return err_set(err, ERR_TOO_LARGE, "",
-                       "%d nodes with %d metrics and %d runs are too many to be judged at once",
-                       p->n_rows, t->in.metrics, p->n_runs);
     t->v = malloc((values + 1) * sizeof *t->v);
     t->day = malloc((cells * p->n_probes + 1) * sizeof *t->day);
     t->series = malloc(((size_t)p->n_rows * p->n_probes + 1) * sizeof *t->series);
@@ -170,7 +227,7 @@ static int table_fill_rows(struct fleet_table *t, const struct table_plan *p, co
 }
 
 static int table_arrays(struct fleet_table *t, struct table_plan *p, const struct fleet *f,
-                        struct err *err)
+                        long left_out[LEFT_OUT_KINDS], struct err *err)
 {
     size_t metrics = 1;
     for (int i = 0; i < f->probes.n; i++)
@@ -189,7 +246,7 @@ static int table_arrays(struct fleet_table *t, struct table_plan *p, const struc
     for (int i = 0; i < f->probes.n; i++)
         if (p->probes[i] >= 0)
             t->probe[p->probes[i]] = i;
-    return add_metrics(t, p, f, err);
+    return add_metrics(t, p, f, metrics, left_out, err);
 }
 
 int fleet_table_make(struct fleet_table *t, const struct fleet *f, int class,
@@ -204,14 +261,16 @@ int fleet_table_make(struct fleet_table *t, const struct fleet *f, int class,
     if (!p.rows || !p.counts || !p.probes) {
         err_set(err, ERR_NO_MEMORY, "", "no memory for a class");
     } else {
-        plan_nodes(&p, f, class, left_out ? left_out : unused);
-        rc = table_arrays(&made, &p, f, err);
+        left_out = left_out ? left_out : unused;
+        plan_nodes(&p, f, class, left_out);
+        rc = table_arrays(&made, &p, f, left_out, err);
         if (rc == 0)
             rc = table_fill_rows(&made, &p, f, err);
     }
     free(p.rows);
     free(p.counts);
     free(p.probes);
+    free(p.has_metric);
     if (rc < 0)
         fleet_table_fini(&made);
     else

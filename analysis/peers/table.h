@@ -17,11 +17,17 @@ struct fleet_table {
     int32_t *day;      // [row][probe][run]
 };
 
+// Bytes that the tables of all classes together may take, with what is found from them: half of
+// what a process that judges may take (INGEST_MEMORY); the runs themselves take the most of the
+// other half. 10,000 nodes with 25 runs have room for 270 metrics, 65,536 nodes for 40.
+enum { TABLES_ROOM = 384 << 20 };
+
 // Runs of a series that count: the newest ones, with the node's present set-up. 0: RUNS_MIN of them
 // are not new enough. `left_out` as below.
 int fleet_series_runs(const struct fleet *f, const struct fleet_series *s,
                       long left_out[LEFT_OUT_KINDS]);
-// `left_out` counts what is not in the table; NULL: not needed. ERR_NO_MEMORY, ERR_TOO_LARGE.
+// Where the room is not enough for all metrics, the table has those that most nodes have.
+// `left_out` counts what is not in the table; NULL: not needed. ERR_NO_MEMORY.
 int fleet_table_make(struct fleet_table *t, const struct fleet *f, int class,
                      long left_out[LEFT_OUT_KINDS], struct err *err);
 void fleet_table_fini(struct fleet_table *t);

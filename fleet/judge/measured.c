@@ -177,7 +177,7 @@ int measured_keep(const struct fleet *f, const struct fleet_findings *list,
     int node = interned_find(&f->nodes, k->node), known = 1;
     if (node < 0 || (k->what != KEPT_OUTLIER && k->what != KEPT_SLOWER))
         return 0;
-    if (!fleet_node_has(f, node, k->metric))
+    if (!fleet_findings_compared(list, f, node, k->metric))
         known = 0;
     else if (k->what == KEPT_SLOWER && !list->judged[node].by_peers)
         known = got_better(f, k, err);

@@ -5,6 +5,7 @@
 #include "analysis/peers/fleet_history.h"
 #include "analysis/peers/fleet_order.h"
 #include "analysis/peers/fleet_view.h"
+#include "analysis/peers/peers.h"
 #include "analysis/peers/table.h"
 #include "base/cleanup.h"
 #include "tests/unit/analysis/fleet_pages.h"
@@ -386,8 +387,28 @@ static void test_effect(void)
     fleet_cleanup(&f);
 }
 
+enum { NODES = 2000 };
+
+// So many runs of each, a day apart. Half of the nodes have another set-up from the 15th on.
+static void bring_nodes(struct fleet *f, int runs)
+{
+    unsigned long long seed = 21;
+    char name[16];
+    for (int i = 0; i < NODES; i++)
+        for (int k = 0; k < runs; k++) {
+            snprintf(name, sizeof name, "n%04d", i);
+            struct page_run r = {.node = name,
+                                 .class = "A",
+                                 .id = k + 1,
+                                 .noise = 0.004,
+                                 .config = k >= 15 && i % 2 ? "NEW" : "OLD",
+                                 .measured_ms = PAGES_NOW - (runs - k) * PAGES_DAY};
+            page_add(f, &r, &seed);
+        }
+}
+
 // A run of one node for each of so many variants.
-static void bring_variants(struct fleet *f, int variants, int metrics)
+static void bring_variants(struct fleet *f, const char *node, int variants, int metrics)
 {
     CLEANUP_MEM struct summary_metric *names = calloc((size_t)metrics, sizeof *names);
     CLEANUP_MEM float *values = calloc((size_t)metrics, sizeof *values);
@@ -405,39 +426,63 @@ static void bring_variants(struct fleet *f, int variants, int metrics)
                             .values = values,
                             .lo = values,
                             .hi = values,
-                            .node = "other",
                             .benchmark = "latency",
                             .method = "prp4-v1",
                             .class_hash = "A",
                             .config_hash = "NEW"};
         struct summary_page page = {.n_layouts = 1, .n_runs = 1, .layouts = &layout, .runs = &s};
         snprintf(s.variant, sizeof s.variant, "v%d", k);
+        snprintf(s.node, sizeof s.node, "%s", node);
         fleet_add_page(f, &page, NULL);
     }
+}
+
+// What a table takes, with what is found from it.
+static size_t table_room(const struct peers_input *in)
+{
+    size_t cells = (size_t)in->nodes * in->metrics, runs = (size_t)in->nodes * in->runs;
+    return cells * (in->runs * sizeof *in->v + NEWEST_ROOM) + runs * in->probes * sizeof *in->day;
+}
+
+// Enough nodes to be compared share so many variants that there is no memory for all.
+static void test_variants_of_few_nodes(void)
+{
+    enum { VARIANTS = 600, METRICS = 200 };
+    CLEANUP_FLEET struct fleet *f = fleet_with(40);
+    long left_out[LEFT_OUT_KINDS] = {0};
+    struct fleet_table t;
+    struct err err = {0};
+    char name[16];
+    bring_nodes(f, RUNS_MIN);
+    for (int i = 0; i < PEERS_MIN; i++) {
+        snprintf(name, sizeof name, "other%d", i);
+        bring_variants(f, name, VARIANTS, METRICS);
+    }
+    if (fleet_table_make(&t, f, 0, left_out, &err) < 0) {
+        CHECK(false, "a table: %s", err.text);
+        return;
+    }
+    int common = 0;
+    for (int m = 0; m < t.in.metrics; m++)
+        common += f->probe[t.probe[t.metric_probe[m]]].metrics.n == PAGE_METRICS;
+    CHECK_INT(common, PAGE_METRICS, "what most nodes have is in the table");
+    CHECK(table_room(&t.in) <= TABLES_ROOM && table_room(&t.in) > TABLES_ROOM / 4 * 3,
+          "of the others as many as have room: %zu MiB", table_room(&t.in) >> 20);
+    CHECK_INT(left_out[LEFT_OUT_ROOM] + t.in.metrics, PAGE_METRICS + VARIANTS * METRICS,
+              "the rest is counted");
+    fleet_table_fini(&t);
 }
 
 // What no other node measures costs the others nothing. Else the table would have a place for each
 // variant of each run of each node, and an effect would not be there within the test's time limit.
 static void test_variants_of_one_node(void)
 {
-    enum { NODES = 2000, RUNS = 30, VARIANTS = 1200, METRICS = 200 };
+    enum { RUNS = 30, VARIANTS = 1200, METRICS = 200 };
     struct fleet *f = fleet_with(40);
     struct fleet_table t;
     struct fleet_effect e;
-    unsigned long long seed = 21;
-    char name[16];
-    for (int i = 0; i < NODES; i++)
-        for (int k = 0; k < RUNS; k++) {
-            snprintf(name, sizeof name, "n%04d", i);
-            struct page_run r = {.node = name,
-                                 .class = "A",
-                                 .id = k + 1,
-                                 .noise = 0.004,
-                                 .config = k >= 15 && i % 2 ? "NEW" : "OLD",
-                                 .measured_ms = PAGES_NOW - (RUNS - k) * PAGES_DAY};
-            page_add(f, &r, &seed);
-        }
-    bring_variants(f, VARIANTS, METRICS);
+    bring_nodes(f, RUNS);
+    bring_variants(f, "other", VARIANTS, METRICS);
     page_facts(f, "OLD", "microcode=0x1");
     page_facts(f, "NEW", "microcode=0x2");
     CHECK_INT(fleet_arrange(f, NULL), 0, "in order");
@@ -477,5 +522,6 @@ int main(void)
     test_history_setups();
     test_effect();
     test_variants_of_one_node();
+    test_variants_of_few_nodes();
     return tap_done();
 }

@@ -7,7 +7,7 @@ import re
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-ROOMS = ("fetch", "fleet", "formats", "http", "model", "nodes")
+ROOMS = ("analysis", "fetch", "fleet", "formats", "http", "model", "nodes")
 MIB, SECOND, MINUTE = 1 << 20, 1000, 60 * 1000
 # The numbers of a row in their order: the constants, and the unit in which the document counts them.
 LIMITS = {
@@ -22,6 +22,8 @@ LIMITS = {
     "the names of `where` in a request": [("NODESET_MEMBERS_MAX", 1)],
     "the names of `nodes` in a campaign": [("NODESET_NAMES_MAX", 1)],
     "memory of a process": [("INGEST_MEMORY", MIB)],
+    "runs of a node that are compared": [("NODE_ROOM", MIB)],
+    "tables of what is compared": [("TABLES_ROOM", MIB)],
     "a response about the history": [("WORKER_DEADLINE_MS", SECOND), ("WORKER_CPU_MS", SECOND),
                                      ("WORKER_DEADLINES * WORKER_DEADLINE_MS", MINUTE)],
 }

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which metrics runs have, and that a node that names thousands takes nothing from the others.
+#include "analysis/peers/columns.h"
+
+#include "analysis/peers/fleet_findings.h"
+#include "base/cleanup.h"
+#include "model/metric.h"
+#include "tests/unit/analysis/fleet_pages.h"
+#include "tests/unit/tap.h"
+
+static bool map_is(struct columns_map *m, struct columns_lists *lists, const int *column, int n,
+                   int *added)
+{
+    if (columns_map_room(m, n, NULL) < 0)
+        return false;
+    memcpy(m->column, column, (size_t)n * sizeof *column);
+    return columns_map_to(m, n, lists, added, NULL) == 0;
+}
+
+static void test_lists(void)
+{
+    static const int mixed[] = {7, -1, 2, 5, 2}, sorted[] = {2, 5, 7}, plain[] = {0, 1, 2},
+                     none[] = {-1, -1};
+    struct columns_map m = {0};
+    struct columns_lists lists = {0};
+    int added = 0;
+    CHECK(map_is(&m, &lists, mixed, 5, &added) && added > 0 && m.to->n == 3, "a list of three");
+    CHECK(m.from[0] == 4 && m.from[1] == 3 && m.from[2] == 0, "of two with one column the last");
+    CHECK(columns_place(m.to, 2) == 0 && columns_place(m.to, 7) == 2 &&
+              columns_place(m.to, 1) == -1 && columns_place(m.to, 8) == -1,
+          "places of columns");
+    const struct columns *first = m.to;
+    CHECK(map_is(&m, &lists, sorted, 3, &added) && added == 0 && m.to == first,
+          "one list for both");
+    CHECK(map_is(&m, &lists, plain, 3, &added) && added > 0 && columns_place(m.to, 1) == 1 &&
+              columns_place(m.to, 3) == -1,
+          "columns from 0 on");
+    CHECK(map_is(&m, &lists, none, 2, &added) && m.to->n == 0 && columns_place(m.to, 0) == -1,
+          "a list of none");
+    CHECK_INT(lists.n, 3, "lists");
+    columns_map_fini(&m);
+    columns_lists_fini(&lists);
+}
+
+enum { NAMES = METRICS_MAX, NODES = 20, RUNS = 6 };
+
+// A run with other metrics than page_add() has: "x<first>" and those behind it. Variant "": of the
+// same probe.
+static void name_others(struct fleet *f, const char *const *nodes, int n, const char *variant,
+                        int first, int64_t id)
+{
+    CLEANUP_MEM struct summary_metric *names = calloc(NAMES, sizeof *names);
+    CLEANUP_MEM float *values = calloc(NAMES, sizeof *values);
+    struct summary_layout layout = {NAMES, names};
+    struct summary s[2] = {0};
+    struct summary_page page = {.n_layouts = 1, .n_runs = n, .layouts = &layout, .runs = s};
+    if (!names || !values)
+        abort();
+    for (int m = 0; m < NAMES; m++) {
+        snprintf(names[m].name, sizeof names[m].name, "latency.x%d.median_ns", first + m);
+        snprintf(names[m].unit, sizeof names[m].unit, "ns");
+        values[m] = 100;
+    }
+    for (int i = 0; i < n; i++) {
+        s[i] = (struct summary){.id = id,
+                                .metrics_version = 4,
+                                .state = RUN_SUCCEEDED,
+                                .measured_ms = PAGES_NOW - 50 * PAGES_DAY + id,
+                                .values = values,
+                                .lo = values,
+                                .hi = values,
+                                .benchmark = "latency",
+                                .method = "prp4-v1",
+                                .class_hash = "A",
+                                .config_hash = "SET"};
+        snprintf(s[i].node, sizeof s[i].node, "%s", nodes[i]);
+        snprintf(s[i].variant, sizeof s[i].variant, "%s", variant);
+    }
+    if (fleet_add_page(f, &page, NULL) < 0)
+        abort();
+}
+
+static void measure_usual(struct fleet *f)
+{
+    unsigned long long seed = 77;
+    char name[16];
+    for (int i = 0; i < NODES * RUNS; i++) {
+        snprintf(name, sizeof name, "n%02d", i % NODES);
+        struct page_run r = {.node = name,
+                             .class = "A",
+                             .config = "SET",
+                             .id = 1 + i / NODES,
+                             .noise = 0.003,
+                             .factor = {i % NODES == 3 ? 1.2 : 1, 1, 1},
+                             .measured_ms = PAGES_NOW - (RUNS - i / NODES) * PAGES_DAY};
+        page_add(f, &r, &seed);
+    }
+}
+
+static const struct fleet_series *series_of(const struct fleet *f, const char *node)
+{
+    const int at = interned_find(&f->nodes, node);
+    return at < 0 || f->node[at].n != 1 ? NULL : &f->one[f->node[at].series[0]];
+}
+
+// What the others have does not depend on who was first to say what the probe measures.
+static void check_usual(const struct fleet *f, const char *when)
+{
+    const struct fleet_series *s = series_of(f, "n07");
+    struct fleet_findings list;
+    CHECK(s && s->n == RUNS && s->runs[0].columns->n == PAGE_METRICS,
+          "%s: a run has the metrics that it named", when);
+    CHECK(fleet_findings_find(&list, f, NULL) == 0 && list.metrics == PAGE_METRICS && list.n == 1 &&
+              strcmp(f->nodes.list[list.list[0].nodes[0]], "n03") == 0 &&
+              strcmp(list.list[0].metric, page_names[0].name) == 0,
+          "%s: the slow node is found", when);
+    fleet_findings_fini(&list);
+}
+
+static struct fleet *fleet_at_now(void)
+{
+    struct fleet_options o = FLEET_DEFAULTS;
+    o.now_ms = PAGES_NOW;
+    struct fleet *f = fleet_new(&o, NULL);
+    if (!f)
+        abort();
+    return f;
+}
+
+static void test_thousands_of_names(void)
+{
+    static const char *const nodes[] = {"liar", "other"};
+    CLEANUP_FLEET struct fleet *f = fleet_at_now();
+    name_others(f, nodes, 1, "", 0, 1);
+    measure_usual(f);
+    check_usual(f, "after a run of 4,096 metrics");
+    name_others(f, nodes, 1, "", NAMES, 2);
+    CHECK(f->left_out[LEFT_OUT_CROWDED] == 1 && series_of(f, "liar")->n == 1,
+          "a node that names others for the same probe is left out with them");
+    char variant[16];
+    int runs = 0;
+    while (runs < 100 && f->left_out[LEFT_OUT_CROWDED] == 1) {
+        snprintf(variant, sizeof variant, "v%d", runs);
+        name_others(f, nodes, 1, variant, 0, ++runs);
+    }
+    const struct fleet_node *liar = &f->node[interned_find(&f->nodes, "liar")];
+    CHECK(runs < 100 && liar->taken <= NODE_ROOM && liar->taken > NODE_ROOM / 4 * 3,
+          "a node has room for some probes: %lld bytes after %d", (long long)liar->taken, runs);
+    name_others(f, nodes, 2, variant, 0, runs + 1);
+    CHECK(f->left_out[LEFT_OUT_CROWDED] == 3 && series_of(f, "other") &&
+              series_of(f, "other")->runs[0].columns->n == NAMES,
+          "another node on the same page has its own");
+    check_usual(f, "after all that");
+}
+
+// What is displaced by newer runs makes room.
+static void test_many_runs(void)
+{
+    static const char *const nodes[] = {"busy"};
+    CLEANUP_FLEET struct fleet *f = fleet_at_now();
+    for (int i = 0; i < 2000; i++)
+        name_others(f, nodes, 1, "", 0, i + 1);
+    CHECK(series_of(f, "busy")->n == f->o.runs_max && f->left_out[LEFT_OUT_CROWDED] == 0 &&
+              series_of(f, "busy")->runs[0].id == 2000,
+          "the newest of 2,000 runs: %d", series_of(f, "busy")->n);
+}
+
+int main(void)
+{
+    test_lists();
+    test_thousands_of_names();
+    test_many_runs();
+    return tap_done();
+}
