@@ -96,7 +96,8 @@ static void kept_move(struct kept_finding *f, enum kept_event event, int64_t now
     enum kept_state was = f->state;
     f->state = kept_states[was].after[event];
     // One that was marked while it was forming has not been open.
-    bool opens = was == KEPT_NONE || was == KEPT_FORMING || was == KEPT_CLOSED || !f->opened_ms;
+    bool opens = was == KEPT_NONE || was == KEPT_FORMING || was == KEPT_CLOSED ||
+                 event == KEPT_RELAPSED || !f->opened_ms;
     if (f->state == KEPT_OPEN && opens) {
         f->opened_ms = now_ms;
         f->closed_ms = 0;

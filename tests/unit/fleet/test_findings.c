@@ -176,8 +176,14 @@ static void test_people(void)
     judge_one(old);
     CHECK_STR(state("outlier", "p1"), "fixed", "older runs say nothing of the repair");
     struct kept_sight later = sight(KEPT_OUTLIER, "p1", 2, now + 90000);
+    now += 100000;
     judge_one(later);
     CHECK_STR(state("outlier", "p1"), "open", "runs that are all newer do");
+    k = kept("outlier", "p1");
+    CHECK(k.times == 2 && k.opened_ms == now && judged.opened == 1,
+          "which is an alarm, and may drain the node once more");
+    judge_one(later);
+    CHECK(kept("outlier", "p1").times == 2 && judged.opened == 0, "once");
     judge_none(KEPT_MISSES);
     CHECK(mark(id, KEPT_ACKNOWLEDGE, NULL) < 0 && err.code == ERR_CONFLICT,
           "a closed one is not changed: %s", err.text);
