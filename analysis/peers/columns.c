@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists are few, and are found by their hash. In most the place of a column is its number.
+// Lists are few, and are found by their hash.
 #include "analysis/peers/columns.h"
 
 #include <stdlib.h>
@@ -7,11 +7,9 @@
 
 #include "base/hash.h"
 
-int columns_place(const struct columns *c, int column)
+int columns_search(const struct columns *c, int column)
 {
     int lo = 0, hi = c->n - 1;
-    if (column < c->n && c->list[column] == column)
-        return column;
     while (lo <= hi) {
         int at = (lo + hi) / 2;
         if (c->list[at] == column)
@@ -47,11 +45,16 @@ static int by_column(const void *a, const void *b, void *column)
 // The metrics that have a column, by that; of two with the same one the last. Returns how many.
 static int sort_map(struct columns_map *m, int n)
 {
-    int found = 0, kept = 0;
-    for (int i = 0; i < n; i++)
-        if (m->column[i] >= 0)
-            m->from[found++] = i;
-    if (found)
+    int found = 0, kept = 0, last = -1;
+    bool sorted = true;
+    for (int i = 0; i < n; i++) {
+        if (m->column[i] < 0)
+            continue;
+        sorted = sorted && m->column[i] > last;
+        last = m->column[i];
+        m->from[found++] = i;
+    }
+    if (!sorted)
         qsort_r(m->from, (size_t)found, sizeof *m->from, by_column, m->column);
     for (int k = 0; k < found; k++) {
         if (kept && m->column[m->from[kept - 1]] == m->column[m->from[k]])

@@ -27,8 +27,14 @@ struct columns_map {
     const struct columns *to; // the list, of columns_lists
 };
 
-// Place of a column in the list; -1: it is not there.
-int columns_place(const struct columns *c, int column);
+int columns_search(const struct columns *c, int column);
+
+// Place of a column in the list; -1: it is not there. In most lists it is the column's number.
+static inline int columns_place(const struct columns *c, int column)
+{
+    return column < c->n && c->list[column] == column ? column : columns_search(c, column);
+}
+
 // Room for n metrics of a page. ERR_NO_MEMORY.
 int columns_map_room(struct columns_map *m, int n, struct err *err);
 // Fills `from` and `to` of the first n of `column`; the list is that of `lists`, or is added.

@@ -331,6 +331,19 @@ double fleet_run_number(const struct fleet_run *r, int column)
     return at < 0 ? NAN : r->v[at];
 }
 
+void fleet_series_numbers(const struct fleet_series *s, int column, int n, float *out)
+{
+    const struct columns *has = NULL; // most runs of a node have the same
+    int at = -1;
+    for (int r = 0; r < n; r++) {
+        if (s->runs[r].columns != has) {
+            has = s->runs[r].columns;
+            at = has ? columns_place(has, column) : -1;
+        }
+        out[r] = at < 0 ? NAN : s->runs[r].v[at];
+    }
+}
+
 double fleet_run_value(const struct fleet_run *r, int column)
 {
     const double v = fleet_run_number(r, column);

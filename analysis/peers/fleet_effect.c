@@ -320,8 +320,9 @@ static void fill_values(const struct effect_search *s, struct effect_arrays *a, 
             column = interned_find(&f->probe[one->probe].metrics, metric);
         probe = one->probe;
         int runs = column >= 0 && is_of(s, a, one) ? one->n : 0;
+        fleet_series_numbers(one, column, runs, v);
         for (int r = 0; r < runs; r++)
-            v[r] = (float)fleet_run_number(&one->runs[r], column) + loss;
+            v[r] += loss;
     }
 }
 

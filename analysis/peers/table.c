@@ -194,13 +194,10 @@ static void fill_row(struct fleet_table *t, const struct fleet *f, int row, int 
     for (int r = 0; r < count; r++)
         t->day[((size_t)row * t->in.probes + probe) * runs + r] =
             (int32_t)(s->runs[r].measured_ms / TABLE_DAY_MS);
-    for (int m = 0; m < t->in.metrics; m++) {
-        if (t->metric_probe[m] != probe)
-            continue;
-        float *v = t->v + ((size_t)row * t->in.metrics + m) * runs;
-        for (int r = 0; r < count; r++)
-            v[r] = (float)fleet_run_number(&s->runs[r], t->column[m]);
-    }
+    for (int m = 0; m < t->in.metrics; m++)
+        if (t->metric_probe[m] == probe)
+            fleet_series_numbers(s, t->column[m], count,
+                                 t->v + ((size_t)row * t->in.metrics + m) * runs);
 }
 
 static int table_fill_rows(struct fleet_table *t, const struct table_plan *p, const struct fleet *f,
