@@ -30,6 +30,16 @@ struct page_run {
     double disturbed;
 };
 
+__attribute__((unused)) static struct fleet *no_nodes(void)
+{
+    struct fleet_options o = FLEET_DEFAULTS;
+    o.now_ms = PAGES_NOW;
+    struct fleet *f = fleet_new(&o, NULL);
+    if (!f)
+        abort();
+    return f;
+}
+
 // One run as a page of its own.
 __attribute__((unused)) static int page_add(struct fleet *f, const struct page_run *r,
                                             unsigned long long *seed)

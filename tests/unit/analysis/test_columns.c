@@ -117,20 +117,10 @@ static void check_usual(const struct fleet *f, const char *when)
     fleet_findings_fini(&list);
 }
 
-static struct fleet *fleet_at_now(void)
-{
-    struct fleet_options o = FLEET_DEFAULTS;
-    o.now_ms = PAGES_NOW;
-    struct fleet *f = fleet_new(&o, NULL);
-    if (!f)
-        abort();
-    return f;
-}
-
 static void test_thousands_of_names(void)
 {
     static const char *const nodes[] = {"liar", "other"};
-    CLEANUP_FLEET struct fleet *f = fleet_at_now();
+    CLEANUP_FLEET struct fleet *f = no_nodes();
     name_others(f, nodes, 1, "", 0, 1);
     measure_usual(f);
     check_usual(f, "after a run of 4,096 metrics");
@@ -157,7 +147,7 @@ static void test_thousands_of_names(void)
 static void test_many_runs(void)
 {
     static const char *const nodes[] = {"busy"};
-    CLEANUP_FLEET struct fleet *f = fleet_at_now();
+    CLEANUP_FLEET struct fleet *f = no_nodes();
     for (int i = 0; i < 2000; i++)
         name_others(f, nodes, 1, "", 0, i + 1);
     CHECK(series_of(f, "busy")->n == f->o.runs_max && f->left_out[LEFT_OUT_CROWDED] == 0 &&

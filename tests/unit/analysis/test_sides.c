@@ -8,16 +8,6 @@
 
 static struct err err;
 
-static struct fleet *no_nodes(void)
-{
-    struct fleet_options o = FLEET_DEFAULTS;
-    o.now_ms = PAGES_NOW;
-    struct fleet *f = fleet_new(&o, NULL);
-    if (!f)
-        abort();
-    return f;
-}
-
 // `runs` of a node, one a day.
 static void measure(struct fleet *f, const char *node, const char *class, const char *config,
                     int runs, double factor, double noise, unsigned long long *seed)
