@@ -186,7 +186,21 @@ static int64_t room_left(const struct fleet *f, const struct fleet_node *n)
     return room - n->taken;
 }
 
-// The column of a metric; -1: none, and the node has no room for one more; -2: no memory.
+// Instead of a column.
+enum {
+    OTHER_UNIT = -1, // it is not the metric that it is named
+    NO_ROOM = -2,    // the node has none for one more
+    NO_MEMORY = -3,
+};
+
+// Which way is worse depends on the unit, so a node does not choose that of a known metric.
+static const char *unit_of(const struct summary_metric *m)
+{
+    const struct metric_rule *known = metric_rule_find(m->name, NULL);
+    return known ? known->unit : m->unit;
+}
+
+// The column of a metric, or why there is none.
 static int column_number(struct fleet *f, const struct run_numbers *numbers,
                          const struct summary_metric *of, struct err *err)
 {
@@ -195,11 +209,15 @@ static int column_number(struct fleet *f, const struct run_numbers *numbers,
     struct fleet_node *n = &f->node[numbers->node];
     const int before = p->metrics.n;
     int at = interned_find(&p->metrics, of->name);
-    if (at >= 0 || s->named == METRICS_MAX || room_left(f, n) < METRIC_ROOM)
-        return at;
+    if (at >= 0)
+        return strcmp(p->units[at], of->unit) == 0 ? at : OTHER_UNIT;
+    if (strcmp(unit_of(of), of->unit) != 0)
+        return OTHER_UNIT;
+    if (s->named == METRICS_MAX || room_left(f, n) < METRIC_ROOM)
+        return NO_ROOM;
     if (fleet_room(&p->units, &p->units_room, before, sizeof *p->units, err) < 0 ||
         interned_add(&p->metrics, of->name, err) < 0)
-        return -2;
+        return NO_MEMORY;
     snprintf(p->units[before], sizeof p->units[before], "%s", of->unit);
     n->taken += METRIC_ROOM;
     s->named++;
@@ -220,8 +238,8 @@ static int map_layout(struct fleet *f, const struct summary_page *page, int layo
         return -1;
     for (int i = 0; i < l->n; i++) {
         f->map.column[i] = column_number(f, of, &l->list[i], err);
-        if (f->map.column[i] < 0)
-            return f->map.column[i] == -1 ? 1 : -1;
+        if (f->map.column[i] < OTHER_UNIT)
+            return f->map.column[i] == NO_ROOM ? 1 : -1;
     }
     if (columns_map_to(&f->map, l->n, &p->lists, &added, err) < 0)
         return -1;

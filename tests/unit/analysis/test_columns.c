@@ -44,6 +44,24 @@ static void test_lists(void)
 
 enum { NAMES = METRICS_MAX, NODES = 20, RUNS = 6 };
 
+static struct summary other_run(const char *node, const char *variant, int64_t id, float *values)
+{
+    struct summary s = {.id = id,
+                        .metrics_version = 4,
+                        .state = RUN_SUCCEEDED,
+                        .measured_ms = PAGES_NOW - 50 * PAGES_DAY + id,
+                        .values = values,
+                        .lo = values,
+                        .hi = values,
+                        .benchmark = "latency",
+                        .method = "prp4-v1",
+                        .class_hash = "A",
+                        .config_hash = "SET"};
+    snprintf(s.node, sizeof s.node, "%s", node);
+    snprintf(s.variant, sizeof s.variant, "%s", variant);
+    return s;
+}
+
 // A run with other metrics than page_add() has: "x<first>" and those behind it. Variant "": of the
 // same probe.
 static void name_others(struct fleet *f, const char *const *nodes, int n, const char *variant,
@@ -61,21 +79,8 @@ static void name_others(struct fleet *f, const char *const *nodes, int n, const 
         snprintf(names[m].unit, sizeof names[m].unit, "ns");
         values[m] = 100;
     }
-    for (int i = 0; i < n; i++) {
-        s[i] = (struct summary){.id = id,
-                                .metrics_version = 4,
-                                .state = RUN_SUCCEEDED,
-                                .measured_ms = PAGES_NOW - 50 * PAGES_DAY + id,
-                                .values = values,
-                                .lo = values,
-                                .hi = values,
-                                .benchmark = "latency",
-                                .method = "prp4-v1",
-                                .class_hash = "A",
-                                .config_hash = "SET"};
-        snprintf(s[i].node, sizeof s[i].node, "%s", nodes[i]);
-        snprintf(s[i].variant, sizeof s[i].variant, "%s", variant);
-    }
+    for (int i = 0; i < n; i++)
+        s[i] = other_run(nodes[i], variant, id, values);
     if (fleet_add_page(f, &page, NULL) < 0)
         abort();
 }
@@ -143,6 +148,32 @@ static void test_thousands_of_names(void)
     check_usual(f, "after all that");
 }
 
+// Which way is worse depends on the unit: of a metric that is known nobody else's counts, and of
+// another one that of who named it first.
+static void test_units(void)
+{
+    static struct summary_metric names[] = {{"latency.local.dram.median_ns", "GB/s"},
+                                            {"latency.n0.n1.median_ns", ""},
+                                            {"bandwidth.triad.peak.gbps", "ns"},
+                                            {"latency.not_known", "ns"}};
+    static const char *const nodes[] = {"a", "liar"};
+    float v[] = {5, 6, 7, 8};
+    CLEANUP_FLEET struct fleet *f = no_nodes();
+    for (int i = 0; i < 2; i++) {
+        struct summary_layout layout = {COUNT_OF(names), names};
+        struct summary s = other_run(nodes[i], "", 1, v);
+        struct summary_page page = {.n_layouts = 1, .n_runs = 1, .layouts = &layout, .runs = &s};
+        CHECK_INT(fleet_add_page(f, &page, NULL), 0, "runs with other units");
+        snprintf(names[3].unit, sizeof names[3].unit, "GB/s");
+    }
+    CHECK(series_of(f, "a")->runs[0].columns->n == 1 && f->probe[0].metrics.n == 1 &&
+              strcmp(f->probe[0].units[0], "ns") == 0,
+          "what is not known is what the first one says");
+    CHECK_INT(series_of(f, "liar")->runs[0].columns->n, 0, "and the others do not change it");
+    measure_usual(f);
+    check_usual(f, "after runs with other units");
+}
+
 // What is displaced by newer runs makes room.
 static void test_many_runs(void)
 {
@@ -159,6 +190,7 @@ int main(void)
 {
     test_lists();
     test_thousands_of_names();
+    test_units();
     test_many_runs();
     return tap_done();
 }
