@@ -502,14 +502,16 @@ int fleet_add_facts(struct fleet *f, const struct facts *facts, struct err *err)
     return config < 0 ? 0 : fleet_facts_copy(&f->config_facts[config], facts, err);
 }
 
-const char *fleet_facts_wanted(const struct fleet *f, int i)
+const char *fleet_facts_wanted(const struct fleet *f, int *at)
 {
-    for (int k = 0; k < f->classes.n; k++)
-        if (!f->class_facts[k].name && i-- == 0)
-            return f->classes.list[k];
-    for (int k = 0; k < f->configs.n; k++)
-        if (!f->config_facts[k].name && i-- == 0)
+    for (; *at < f->classes.n; ++*at)
+        if (!f->class_facts[*at].name)
+            return f->classes.list[(*at)++];
+    for (int k; (k = *at - f->classes.n) < f->configs.n; ++*at)
+        if (!f->config_facts[k].name) {
+            ++*at;
             return f->configs.list[k];
+        }
     return NULL;
 }
 

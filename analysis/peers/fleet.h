@@ -135,8 +135,9 @@ void fleet_cleanup(struct fleet **f);
 int fleet_add_page(struct fleet *f, const struct summary_page *p, struct err *err);
 // Of a class or of a set-up, whichever has this hash; of neither: nothing happens.
 int fleet_add_facts(struct fleet *f, const struct facts *facts, struct err *err);
-// The i-th hash of a class or set-up whose document is not here; NULL: no more.
-const char *fleet_facts_wanted(const struct fleet *f, int i);
+// The next hash of a class or set-up whose document is not here, from *at on, which is 0 first.
+// NULL: no more.
+const char *fleet_facts_wanted(const struct fleet *f, int *at);
 const char *fleet_fact(const struct fleet_facts *f, const char *name); // NULL: none
 // 0: some set-up or class, or one of the n documents, has the fact. ERR_NOT_FOUND ("fact") names
 // the nearest one.

@@ -49,11 +49,11 @@ int setups_add(struct setups *s, const char *node, const char *config, int64_t f
     return 0;
 }
 
-const char *setups_facts_wanted(const struct setups *s, int i)
+const char *setups_facts_wanted(const struct setups *s, int *at)
 {
-    for (int k = 0; k < s->configs.n; k++)
-        if (!s->facts[k].name && i-- == 0)
-            return s->configs.list[k];
+    for (; *at < s->configs.n; ++*at)
+        if (!s->facts[*at].name)
+            return s->configs.list[(*at)++];
     return NULL;
 }
 

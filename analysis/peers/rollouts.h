@@ -23,7 +23,7 @@ struct setups { // {0} is empty
 };
 int setups_add(struct setups *s, const char *node, const char *config, int64_t from_ms,
                struct err *err);
-const char *setups_facts_wanted(const struct setups *s, int i); // NULL: no more
+const char *setups_facts_wanted(const struct setups *s, int *at); // as fleet_facts_wanted()
 int setups_add_facts(struct setups *s, const struct facts *facts, struct err *err);
 void setups_fini(struct setups *s);
 #define CLEANUP_SETUPS CLEANUP(setups_fini)

@@ -249,13 +249,13 @@ static int gather_stored_facts(struct gather *g, const struct cli *at, struct er
 {
     const char *hash;
     char path[100];
-    for (int i = 0; (hash = fleet_facts_wanted(g->fleet, i));) {
+    for (int next = 0; (hash = fleet_facts_wanted(g->fleet, &next));) {
         CLEANUP_JSON struct json *body = NULL;
         snprintf(path, sizeof path, "/v1/facts/%s", hash);
         if (http_json(at, "GET", path, NULL, &body, err) < 0 && err->code != ERR_NOT_FOUND)
             return -1;
-        if (!body || take_document(g, body, err) < 0)
-            i++; // it stays wanted
+        if (body)
+            take_document(g, body, err); // else nothing is known of it
     }
     return 0;
 }

@@ -77,12 +77,12 @@ static int read_setups(const struct request *q, struct setups *s, struct err *er
         return -1;
     if (given && !s->n)
         return where_has_none(err);
-    for (int i = 0; setups_facts_wanted(s, i);) {
+    const char *hash;
+    for (int at = 0; (hash = setups_facts_wanted(s, &at));) {
         CLEANUP_JSON struct json *document = NULL;
-        if (stored_facts_read(store, setups_facts_wanted(s, i), facts, &document, err) < 0 ||
+        if (stored_facts_read(store, hash, facts, &document, err) < 0 ||
             (document && setups_add_facts(s, facts, err) < 0))
             return -1;
-        i += !document; // it stays wanted
     }
     return 0;
 }

@@ -92,12 +92,12 @@ static int add_documents(struct fleet_store *store, struct fleet *f, struct err 
     CLEANUP_MEM struct facts *facts = malloc(sizeof *facts);
     if (!facts)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for facts");
-    for (int i = 0; fleet_facts_wanted(f, i);) {
+    const char *hash;
+    for (int at = 0; (hash = fleet_facts_wanted(f, &at));) {
         CLEANUP_JSON struct json *document = NULL;
-        if (stored_facts_read(store, fleet_facts_wanted(f, i), facts, &document, err) < 0 ||
+        if (stored_facts_read(store, hash, facts, &document, err) < 0 ||
             (document && fleet_add_facts(f, facts, err) < 0))
             return -1;
-        i += !document; // it stays wanted
     }
     return 0;
 }

@@ -77,12 +77,15 @@ static void test_filters(void)
     r.id = 9;
     page_add(f, &r, &seed);
     CHECK(f->one[0].runs[0].measured_ms == PAGES_NOW, "a clock that is ahead: measured now");
-    CHECK_STR(fleet_facts_wanted(f, 0), "C", "facts of the class are wanted");
-    CHECK_STR(fleet_facts_wanted(f, 1), "A", "and of the set-up");
-    CHECK(fleet_facts_wanted(f, 2) == NULL, "no others");
+    int at = 0;
+    CHECK_STR(fleet_facts_wanted(f, &at), "C", "facts of the class are wanted");
+    CHECK_STR(fleet_facts_wanted(f, &at), "A", "and of the set-up");
+    CHECK(fleet_facts_wanted(f, &at) == NULL && fleet_facts_wanted(f, &at) == NULL, "no others");
+    at = 0;
     page_facts(f, "A", "bios_version=1.9.0 kernel=6.1");
     page_facts(f, "unknown", "x=y");
-    CHECK(fleet_facts_wanted(f, 1) == NULL, "what is here is not wanted");
+    fleet_facts_wanted(f, &at);
+    CHECK(fleet_facts_wanted(f, &at) == NULL, "what is here is not wanted");
     CHECK_STR(fleet_fact(&f->config_facts[0], "kernel"), "6.1", "a fact");
     CHECK(fleet_fact(&f->config_facts[0], "x") == NULL, "one that is not there");
 }

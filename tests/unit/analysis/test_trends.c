@@ -51,8 +51,9 @@ static void test_rollouts(void)
     CLEANUP_SETUPS struct setups s = {0};
     CLEANUP_ROLLOUTS struct rollouts r = {0};
     fill_setups(&s);
-    CHECK_STR(setups_facts_wanted(&s, 0), "UNKNOWN", "one document is missing");
-    CHECK(!setups_facts_wanted(&s, 1), "and no other");
+    int at = 0;
+    CHECK_STR(setups_facts_wanted(&s, &at), "UNKNOWN", "one document is missing");
+    CHECK(!setups_facts_wanted(&s, &at), "and no other");
     CHECK(rollouts_find(&r, &s, 0, 0, NULL) == 0, "rollouts");
     CHECK_INT(r.n, 5, "the microcode, its way back, thp to never and back, thp gone");
     const struct rollout *m = &r.list[0];
