@@ -21,8 +21,8 @@ const struct fleet_reason fleet_reasons[LEFT_OUT_KINDS] = {
     [LEFT_OUT_METRICS] = {"no_metrics", "run without metrics", "runs without metrics"},
     [LEFT_OUT_DATE] = {"no_date", "run without a date", "runs without a date"},
     [LEFT_OUT_REPEATED] = {"repeated", "run was there already", "runs were there already"},
-    [LEFT_OUT_CROWDED] = {"too_many_values", "run of a node has more values than there is room",
-                          "runs of a node have more values than there is room"},
+    [LEFT_OUT_CROWDED] = {"too_many_values", "run has more values than its node has room",
+                          "runs have more values than their nodes have room"},
     [LEFT_OUT_OLD] = {"old", "run is too old", "runs are too old"},
     [LEFT_OUT_SETUP] = {"before_setup", "run is from before a change of the set-up",
                         "runs are from before a change of the set-up"},
@@ -406,32 +406,45 @@ static int run_room(const struct columns *c)
     return (int)((size_t)c->n * sizeof(float));
 }
 
+// The values of the run, with room for them; of one that has none they are left out.
+static int map_values(struct fleet *f, const struct summary_page *page, const struct summary *s,
+                      const struct run_numbers *of, const struct columns_map **map, struct err *err)
+{
+    static const struct columns none = {0};
+    static const struct columns_map nothing = {.to = &none};
+    const int mapped = map_layout(f, page, s->layout, of, err);
+    *map = &f->map;
+    if (mapped < 0)
+        return -1;
+    if (mapped > 0 || run_room(f->map.to) > room_left(f, &f->node[of->node])) {
+        f->left_out[LEFT_OUT_CROWDED]++;
+        *map = &nothing;
+    }
+    return 0;
+}
+
 static int add_run(struct fleet *f, const struct summary_page *page, const struct summary *s,
                    const struct run_numbers *of, struct err *err)
 {
-    bool repeated;
-    const bool with_values = !f->o.times_only;
-    const int mapped = with_values ? map_layout(f, page, s->layout, of, err) : 0;
-    if (mapped < 0)
-        return -1;
     struct fleet_series *series = &f->one[of->series];
     struct fleet_node *node = &f->node[of->node];
+    const struct columns_map *map = NULL;
+    bool repeated;
     int64_t ms = fleet_run_time(f, s);
     int place = run_place(series, ms, s->id, f->o.runs_max, &repeated);
-    int room = with_values && mapped == 0 ? run_room(f->map.to) : 0;
     if (place < 0) {
         f->left_out[LEFT_OUT_REPEATED] += repeated;
         return 0;
     }
-    if (mapped > 0 || room > room_left(f, node)) {
-        f->left_out[LEFT_OUT_CROWDED]++;
-        return 0;
-    }
     CLEANUP_MEM float *v = NULL;
-    if (with_values && !(v = run_values(&f->map, s)))
-        return fleet_no_memory(err);
+    if (!f->o.times_only) {
+        if (map_values(f, page, s, of, &map, err) < 0)
+            return -1;
+        if (!(v = run_values(map, s)))
+            return fleet_no_memory(err);
+    }
     if (fleet_room(&series->runs, &series->room, series->n, sizeof *series->runs, err) < 0 ||
-        (place == 0 && v && keep_widths(series, &f->map, s, err) < 0))
+        (place == 0 && map && keep_widths(series, map, s, err) < 0))
         return -1;
     if (series->n == f->o.runs_max) {
         struct fleet_run *last = &series->runs[--series->n];
@@ -442,8 +455,8 @@ static int add_run(struct fleet *f, const struct summary_page *page, const struc
     memmove(series->runs + place + 1, series->runs + place,
             (series->n - place) * sizeof *series->runs);
     series->runs[place] =
-        (struct fleet_run){ms, s->id, with_values ? f->map.to : NULL, steal_ptr(&v), of->config};
-    node->taken += room;
+        (struct fleet_run){ms, s->id, map ? map->to : NULL, steal_ptr(&v), of->config};
+    node->taken += map ? run_room(map->to) : 0;
     series->n++;
     f->runs++;
     newest_setup(node, of->class, of->config, ms);
