@@ -70,9 +70,11 @@ static int add_node_days(struct day_value *to, const struct fleet_series *s, int
         double of_day[DAY_RUNS_MAX];
         int64_t day = s->runs[r].measured_ms / CLASS_DAY_MS;
         int found = 0;
-        for (; r < s->n && s->runs[r].measured_ms / CLASS_DAY_MS == day; r++)
-            if (!isnan(fleet_run_value(&s->runs[r], column)) && found < DAY_RUNS_MAX)
-                of_day[found++] = newest_log(fleet_run_number(&s->runs[r], column), false, loss);
+        for (; r < s->n && s->runs[r].measured_ms / CLASS_DAY_MS == day; r++) {
+            const double v = fleet_run_value(&s->runs[r], column);
+            if (!isnan(v) && found < DAY_RUNS_MAX)
+                of_day[found++] = newest_log(v, false, loss);
+        }
         if (found)
             to[n++] = (struct day_value){day, middle_select(of_day, found)};
     }

@@ -107,11 +107,12 @@ static double drift_fill_node(struct drift_work *w, int at, int column, bool mor
         int64_t day = s->runs[r].measured_ms / DRIFT_DAY_MS;
         while (k >= 0 && w->day[k] > day)
             k--;
-        if (k < 0 || w->day[k] != day || isnan(fleet_run_value(&s->runs[r], column)))
+        const double v = fleet_run_value(&s->runs[r], column);
+        if (k < 0 || w->day[k] != day || isnan(v))
             continue;
         double *x = &w->x[(size_t)k * w->n + at];
         if (isnan(*x))
-            *x = newest_log(fleet_run_number(&s->runs[r], column), more, loss);
+            *x = newest_log(v, more, loss);
     }
     for (int d = 0; d < w->before; d++)
         if (!isnan(w->x[(size_t)d * w->n + at]))

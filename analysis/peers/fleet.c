@@ -343,12 +343,6 @@ static int find_numbers(struct fleet *f, const struct summary_page *page, const 
                : 0;
 }
 
-double fleet_run_number(const struct fleet_run *r, int column)
-{
-    const int at = r->columns ? columns_place(r->columns, column) : -1;
-    return at < 0 ? NAN : r->v[at];
-}
-
 void fleet_series_numbers(const struct fleet_series *s, int column, int n, float *out)
 {
     const struct columns *has = NULL; // most runs of a node have the same
@@ -364,8 +358,8 @@ void fleet_series_numbers(const struct fleet_series *s, int column, int n, float
 
 double fleet_run_value(const struct fleet_run *r, int column)
 {
-    const double v = fleet_run_number(r, column);
-    return v > 0 ? v : NAN;
+    const int at = r->columns ? columns_place(r->columns, column) : -1;
+    return at >= 0 && r->v[at] > 0 ? r->v[at] : NAN;
 }
 
 int fleet_series_values(const struct fleet_series *s, int column)
@@ -517,14 +511,13 @@ int fleet_add_facts(struct fleet *f, const struct facts *facts, struct err *err)
 
 const char *fleet_facts_wanted(const struct fleet *f, int *at)
 {
-    for (; *at < f->classes.n; ++*at)
-        if (!f->class_facts[*at].name)
-            return f->classes.list[(*at)++];
-    for (int k; (k = *at - f->classes.n) < f->configs.n; ++*at)
-        if (!f->config_facts[k].name) {
-            ++*at;
-            return f->configs.list[k];
-        }
+    while (*at < f->classes.n + f->configs.n) {
+        const int class = (*at)++, config = class - f->classes.n;
+        if (config < 0 && !f->class_facts[class].name)
+            return f->classes.list[class];
+        if (config >= 0 && !f->config_facts[config].name)
+            return f->configs.list[config];
+    }
     return NULL;
 }
 

@@ -88,9 +88,8 @@ struct fleet_series {
     float *lo, *hi;         // [as v of the newest run]: its intervals; owned
 };
 
-double fleet_run_number(const struct fleet_run *r, int column); // NaN: none
-double fleet_run_value(const struct fleet_run *r, int column);  // NaN: none, or none above 0
-// fleet_run_number() of the newest n runs.
+double fleet_run_value(const struct fleet_run *r, int column); // NaN: none, or none above 0
+// What the newest n runs have, also 0; NaN: none.
 void fleet_series_numbers(const struct fleet_series *s, int column, int n, float *out);
 int fleet_series_values(const struct fleet_series *s, int column); // runs that have one
 // Adds the values of all its runs to counts[column]. One node may name thousands of metrics that no

@@ -40,6 +40,37 @@ __attribute__((unused)) static struct fleet *no_nodes(void)
     return f;
 }
 
+// A run with other metrics than page_add() has. Variant "": of the same probe.
+__attribute__((unused)) static struct summary other_run(const char *node, const char *variant,
+                                                        int64_t id, float *values)
+{
+    struct summary s = {.id = id,
+                        .metrics_version = 4,
+                        .state = RUN_SUCCEEDED,
+                        .measured_ms = PAGES_NOW - 50 * PAGES_DAY + id,
+                        .values = values,
+                        .lo = values,
+                        .hi = values,
+                        .benchmark = "latency",
+                        .method = "prp4-v1",
+                        .class_hash = "A",
+                        .config_hash = "SET"};
+    snprintf(s.node, sizeof s.node, "%s", node);
+    snprintf(s.variant, sizeof s.variant, "%s", variant);
+    return s;
+}
+
+// n metrics from "latency.x<first>.median_ns" on, of 100 ns each.
+__attribute__((unused)) static void other_metrics(struct summary_metric *names, float *values,
+                                                  int first, int n)
+{
+    for (int m = 0; m < n; m++) {
+        snprintf(names[m].name, sizeof names[m].name, "latency.x%d.median_ns", first + m);
+        snprintf(names[m].unit, sizeof names[m].unit, "ns");
+        values[m] = 100;
+    }
+}
+
 // One run as a page of its own.
 __attribute__((unused)) static int page_add(struct fleet *f, const struct page_run *r,
                                             unsigned long long *seed)

@@ -44,24 +44,6 @@ static void test_lists(void)
 
 enum { NAMES = METRICS_MAX, NODES = 20, RUNS = 6 };
 
-static struct summary other_run(const char *node, const char *variant, int64_t id, float *values)
-{
-    struct summary s = {.id = id,
-                        .metrics_version = 4,
-                        .state = RUN_SUCCEEDED,
-                        .measured_ms = PAGES_NOW - 50 * PAGES_DAY + id,
-                        .values = values,
-                        .lo = values,
-                        .hi = values,
-                        .benchmark = "latency",
-                        .method = "prp4-v1",
-                        .class_hash = "A",
-                        .config_hash = "SET"};
-    snprintf(s.node, sizeof s.node, "%s", node);
-    snprintf(s.variant, sizeof s.variant, "%s", variant);
-    return s;
-}
-
 // A run with other metrics than page_add() has: "x<first>" and those behind it. Variant "": of the
 // same probe.
 static void name_others(struct fleet *f, const char *const *nodes, int n, const char *variant,
@@ -74,11 +56,7 @@ static void name_others(struct fleet *f, const char *const *nodes, int n, const 
     struct summary_page page = {.n_layouts = 1, .n_runs = n, .layouts = &layout, .runs = s};
     if (!names || !values)
         abort();
-    for (int m = 0; m < NAMES; m++) {
-        snprintf(names[m].name, sizeof names[m].name, "latency.x%d.median_ns", first + m);
-        snprintf(names[m].unit, sizeof names[m].unit, "ns");
-        values[m] = 100;
-    }
+    other_metrics(names, values, first, NAMES);
     for (int i = 0; i < n; i++)
         s[i] = other_run(nodes[i], variant, id, values);
     if (fleet_add_page(f, &page, NULL) < 0)
@@ -149,8 +127,8 @@ static void test_thousands_of_names(void)
     check_usual(f, "after all that");
 }
 
-// Which way is worse depends on the unit: of a metric that is known nobody else's counts, and of
-// another one that of who named it first.
+// Which way is worse depends on the unit. A known metric has its own, and an unknown one that of
+// the node that named it first.
 static void test_units(void)
 {
     static struct summary_metric names[] = {{"latency.local.dram.median_ns", "GB/s"},
