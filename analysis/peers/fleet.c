@@ -181,9 +181,17 @@ struct run_numbers {
 static int64_t room_left(const struct fleet *f, const struct fleet_node *n)
 {
     enum { RUNS = NEWEST_RUNS + BEFORE_RUNS };
-    const int64_t room =
-        f->o.runs_max > RUNS ? (int64_t)NODE_ROOM / RUNS * f->o.runs_max : NODE_ROOM;
-    return room - n->taken;
+    const bool is_long = f->o.runs_max > RUNS;
+    const int64_t own = is_long ? (int64_t)NODE_ROOM / RUNS * f->o.runs_max : NODE_ROOM;
+    const int64_t all = (is_long ? 2 : 1) * (int64_t)RUNS_ROOM - f->taken;
+    const int64_t share = SHARE_ROOM - n->taken, others = all > share ? all : share;
+    return own - n->taken < others ? own - n->taken : others;
+}
+
+static void node_takes(struct fleet *f, int node, int64_t bytes)
+{
+    f->node[node].taken += bytes;
+    f->taken += bytes;
 }
 
 // Instead of a column.
@@ -206,7 +214,7 @@ static int column_number(struct fleet *f, const struct run_numbers *numbers,
 {
     struct fleet_probe *p = &f->probe[numbers->probe];
     struct fleet_series *s = &f->one[numbers->series];
-    struct fleet_node *n = &f->node[numbers->node];
+    const struct fleet_node *n = &f->node[numbers->node];
     const int before = p->metrics.n;
     int at = interned_find(&p->metrics, of->name);
     if (at >= 0)
@@ -219,7 +227,7 @@ static int column_number(struct fleet *f, const struct run_numbers *numbers,
         interned_add(&p->metrics, of->name, err) < 0)
         return NO_MEMORY;
     snprintf(p->units[before], sizeof p->units[before], "%s", of->unit);
-    n->taken += METRIC_ROOM;
+    node_takes(f, numbers->node, METRIC_ROOM);
     s->named++;
     return before;
 }
@@ -243,7 +251,7 @@ static int map_layout(struct fleet *f, const struct summary_page *page, int layo
     }
     if (columns_map_to(&f->map, l->n, &p->lists, &added, err) < 0)
         return -1;
-    f->node[of->node].taken += added;
+    node_takes(f, of->node, added);
     f->map_page = page;
     f->map_layout = layout;
     f->map_probe = of->probe;
@@ -442,7 +450,7 @@ static int add_run(struct fleet *f, const struct summary_page *page, const struc
         return -1;
     if (series->n == f->o.runs_max) {
         struct fleet_run *last = &series->runs[--series->n];
-        node->taken -= last->columns ? run_room(last->columns) : 0;
+        node_takes(f, of->node, last->columns ? -run_room(last->columns) : 0);
         free(last->v);
         f->runs--;
     }
@@ -450,7 +458,7 @@ static int add_run(struct fleet *f, const struct summary_page *page, const struc
             (series->n - place) * sizeof *series->runs);
     series->runs[place] =
         (struct fleet_run){ms, s->id, map ? map->to : NULL, steal_ptr(&v), of->config};
-    node->taken += map ? run_room(map->to) : 0;
+    node_takes(f, of->node, map ? run_room(map->to) : 0);
     series->n++;
     f->runs++;
     newest_setup(node, of->class, of->config, ms);

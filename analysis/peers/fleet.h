@@ -28,10 +28,13 @@ struct fleet_options {
     ((struct fleet_options){                                                                       \
         .window_days = 14, .disturbed_max = 0.1, .runs_max = NEWEST_RUNS + BEFORE_RUNS})
 
-// Bytes that the runs of one node may take, 25 of each probe: those of 20 with 4,096 metrics each.
-// Where more runs are kept, as many times that. So a node that lies about what it measured does not
-// take the memory of all.
-enum { NODE_ROOM = 16 << 20 };
+// Bytes that the values of runs may take, 25 of each probe. Those of one node take NODE_ROOM: 20
+// probes with 4,096 metrics each. Those of all take RUNS_ROOM, a third of what a process that
+// judges may take (INGEST_MEMORY). Where that is taken, a node still has SHARE_ROOM: five probes
+// with 30 metrics each. So nodes that lie about what they measured do not take the memory of all.
+// Where more runs are kept, a node has as many times its room, and all have twice theirs: there
+// are no tables of all metrics beside them.
+enum { NODE_ROOM = 16 << 20, RUNS_ROOM = 256 << 20, SHARE_ROOM = 16 << 10 };
 
 // Runs first, then nodes, then metrics.
 enum fleet_left_out {
@@ -120,6 +123,7 @@ struct fleet {
     struct fleet_series *one; // [n_series]
     struct fleet_facts *class_facts, *config_facts;
     int node_room, probe_room, series_room, class_room, config_room;
+    int64_t taken;                 // bytes, by all nodes
     long runs;                     // kept
     long left_out[LEFT_OUT_KINDS]; // runs that were not taken
     struct columns_map map;        // of the page's layout

@@ -44,23 +44,29 @@ static void test_lists(void)
 
 enum { NAMES = METRICS_MAX, NODES = 20, RUNS = 6 };
 
-// A run with other metrics than page_add() has: "x<first>" and those behind it. Variant "": of the
-// same probe.
-static void name_others(struct fleet *f, const char *const *nodes, int n, const char *variant,
-                        int first, int64_t id)
+// A page: runs of each node from `id` on, with other metrics than page_add() has: "x<first>" and
+// those behind it. Variant "": of the same probe.
+static void name_in_runs(struct fleet *f, const char *const *nodes, int n, const char *variant,
+                         int first, int64_t id, int runs)
 {
     CLEANUP_MEM struct summary_metric *names = calloc(NAMES, sizeof *names);
     CLEANUP_MEM float *values = calloc(NAMES, sizeof *values);
+    CLEANUP_MEM struct summary *s = calloc((size_t)n * (size_t)runs, sizeof *s);
     struct summary_layout layout = {NAMES, names};
-    struct summary s[2] = {0};
-    struct summary_page page = {.n_layouts = 1, .n_runs = n, .layouts = &layout, .runs = s};
-    if (!names || !values)
+    struct summary_page page = {.n_layouts = 1, .n_runs = n * runs, .layouts = &layout, .runs = s};
+    if (!names || !values || !s)
         abort();
     other_metrics(names, values, first, NAMES);
-    for (int i = 0; i < n; i++)
-        s[i] = other_run(nodes[i], variant, id, values);
+    for (int i = 0; i < n * runs; i++)
+        s[i] = other_run(nodes[i / runs], variant, id + i % runs, values);
     if (fleet_add_page(f, &page, NULL) < 0)
         abort();
+}
+
+static void name_others(struct fleet *f, const char *const *nodes, int n, const char *variant,
+                        int first, int64_t id)
+{
+    name_in_runs(f, nodes, n, variant, first, id, 1);
 }
 
 static void measure_usual(struct fleet *f)
@@ -127,6 +133,29 @@ static void test_thousands_of_names(void)
     check_usual(f, "after all that");
 }
 
+// Each is within its room, and together they are beyond that of all.
+static void test_many_liars(void)
+{
+    enum { LIARS = 96, KEPT = 25 };
+    static char text[LIARS][16];
+    static const char *nodes[LIARS];
+    CLEANUP_FLEET struct fleet *f = no_nodes();
+    for (int i = 0; i < LIARS; i++) {
+        snprintf(text[i], sizeof text[i], "liar%d", i);
+        nodes[i] = text[i];
+    }
+    char variant[16];
+    for (int i = 0; i < 8; i++) {
+        snprintf(variant, sizeof variant, "v%d", i);
+        name_in_runs(f, nodes, LIARS, variant, 0, 1, KEPT);
+    }
+    CHECK(f->left_out[LEFT_OUT_CROWDED] > 0 && f->runs == 8 * LIARS * KEPT &&
+              f->taken <= RUNS_ROOM && f->taken > RUNS_ROOM / 4 * 3,
+          "all of them have one room: %lld bytes", (long long)f->taken);
+    measure_usual(f);
+    check_usual(f, "after all of them");
+}
+
 // Which way is worse depends on the unit. A known metric has its own, and an unknown one that of
 // the node that named it first.
 static void test_units(void)
@@ -169,6 +198,7 @@ int main(void)
 {
     test_lists();
     test_thousands_of_names();
+    test_many_liars();
     test_units();
     test_many_runs();
     return tap_done();

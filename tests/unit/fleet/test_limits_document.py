@@ -8,7 +8,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 ROOMS = ("analysis", "fetch", "fleet", "formats", "http", "model", "nodes")
-MIB, SECOND, MINUTE = 1 << 20, 1000, 60 * 1000
+KIB, MIB, SECOND, MINUTE = 1 << 10, 1 << 20, 1000, 60 * 1000
 # The numbers of a row in their order: the constants, and the unit in which the document counts them.
 LIMITS = {
     "a page of a node": [("PAGE_RUNS", 1), ("FETCH_BODY_MAX", MIB)],
@@ -22,7 +22,7 @@ LIMITS = {
     "the names of `where` in a request": [("NODESET_MEMBERS_MAX", 1)],
     "the names of `nodes` in a campaign": [("NODESET_NAMES_MAX", 1)],
     "memory of a process": [("INGEST_MEMORY", MIB)],
-    "runs of a node that are compared": [("NODE_ROOM", MIB)],
+    "runs of a node that are compared": [("NODE_ROOM", MIB), ("RUNS_ROOM", MIB), ("SHARE_ROOM", KIB)],
     "tables of what is compared": [("TABLES_ROOM", MIB)],
     "a response about the history": [("WORKER_DEADLINE_MS", SECOND), ("WORKER_CPU_MS", SECOND),
                                      ("WORKER_DEADLINES * WORKER_DEADLINE_MS", MINUTE)],
