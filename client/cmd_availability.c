@@ -16,7 +16,7 @@ static void availability_query(struct buf *path, const struct param_table *t, co
                                const struct spec *defaults)
 {
     for (int i = 0; i < t->n; i++) {
-        char value[256], plain[256];
+        char value[SPEC_TEXT_MAX], plain[SPEC_TEXT_MAX];
         param_get_text(&t->params[i], s, value, sizeof value);
         param_get_text(&t->params[i], defaults, plain, sizeof plain);
         if (strcmp(value, plain) == 0)

@@ -269,9 +269,24 @@ static int run_start(const struct cli *c, const struct invocation *i, struct jso
     const struct run_flags *f = i->options;
     if (!f->detach)
         interrupts_block(true); // follow() ends this
-    if (post(c, i, false, queued, err) == 0)
-        return 0;
+    if (post(c, i, false, queued, err) == 0) {
+        if (json_get_i64(*queued, "id", 0) > 0)
+            return 0;
+        err_set(err, ERR_UNREACHABLE, "url", "the response has no run");
+    }
     interrupts_block(false);
+    return -1;
+}
+
+// The daemon has the run, and ends it as interrupted where it is stopped itself.
+static int run_lost(int64_t id, const struct err *err)
+{
+    long long n = id;
+    if (err->code == ERR_UNREACHABLE)
+        fprintf(stderr,
+                "numaprobe: run %lld is not followed any more\n"
+                "  see what became of it: numaprobe show %lld\n",
+                n, n);
     return -1;
 }
 
@@ -320,6 +335,7 @@ int cmd_run(struct cli *c, const struct invocation *i, struct err *err)
         return 0;
     }
     if (follow(c, id, &run, err) < 0)
-        return err->code == ERR_TIMEOUT ? interrupted(c, id, f->keep_on_interrupt) : -1;
+        return err->code == ERR_TIMEOUT ? interrupted(c, id, f->keep_on_interrupt)
+                                        : run_lost(id, err);
     return cmd_run_finish(c, run, err);
 }

@@ -35,12 +35,14 @@ struct http_request {
     struct fetch_request q;
     struct fetch_limits limits;
     struct fetch_tls tls;
-    char url[1200], token[TOKEN_ROOM];
+    struct buf url; // lists of CPUs of availability take kilobytes
+    char token[TOKEN_ROOM];
 };
 
 static void request_end(struct http_request *r)
 {
     explicit_bzero(r->token, sizeof r->token);
+    buf_free(&r->url);
 }
 
 // Path of "unix:/path" or "unix:///path", else NULL.
@@ -55,7 +57,7 @@ static const char *socket_path(const char *url)
 }
 
 // "unix:/path" or "http(s)://host:port".
-static void set_address(struct http_request *r, const char *base, const char *path)
+static int set_address(struct http_request *r, const char *base, const char *path, struct err *err)
 {
     r->q.socket = socket_path(base);
     if (r->q.socket)
@@ -64,17 +66,16 @@ static void set_address(struct http_request *r, const char *base, const char *pa
     while (n && base[n - 1] == '/')
         n--;
     // curl takes an address without a scheme as http, and so do we.
-    snprintf(r->url, sizeof r->url, "%s%.*s%s", strstr(base, "://") ? "" : "http://", (int)n, base,
-             path);
-    r->q.url = r->url;
+    buf_fmt(&r->url, "%s%.*s%s", strstr(base, "://") ? "" : "http://", (int)n, base, path);
+    r->q.url = buf_text(&r->url);
+    return buf_ok(&r->url) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
 }
 
 static int request_begin(struct http_request *r, const struct cli *c, const char *method,
                          const char *path, struct err *err)
 {
-    if (token_find(c, r->token, err) < 0)
+    if (token_find(c, r->token, err) < 0 || set_address(r, c->url, path, err) < 0)
         return -1;
-    set_address(r, c->url, path);
     r->tls = (struct fetch_tls){c->cacert, c->cert, c->key};
     // No least rate: a request may wait for its run, and the user chose the time.
     r->limits = fetch_defaults;

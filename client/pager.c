@@ -30,7 +30,7 @@ static const char *pager_name(void)
 
 void pager_begin(const struct cli *c)
 {
-    if (!c->to_terminal || config_lines_of(STDOUT_FILENO) <= 0 || !pager_name())
+    if (!c->to_terminal || !c->term_obeys || config_lines_of(STDOUT_FILENO) <= 0 || !pager_name())
         return;
     CLEANUP_FD int kept = memfd_create("numaprobe", MFD_CLOEXEC);
     if (kept < 0)

@@ -30,7 +30,7 @@ struct metric_rule {
 extern const struct metric_rule metric_rules[]; // pattern NULL ends
 
 struct metric_label {
-    char name[16], value[24];
+    char name[16], value[64]; // a part of a metric's name
 };
 struct metric_labels {
     int n;

@@ -13,6 +13,9 @@
 #include "base/str.h"
 
 enum { HEARTBEAT_MS = 15000 }; // below the 30 s after which proxies and browsers give up
+// Event of a final state: the largest number that all JSON readers have. Those before it begin anew
+// with each start of the daemon.
+static const int64_t FINAL_ID = (INT64_C(1) << 53) - 1;
 
 struct run_wait {
     struct runner_watch *watch;
@@ -136,12 +139,13 @@ static void render(struct stream *s)
         s->over = true; // deleted meanwhile
         return;
     }
+    s->over = run_state_final(run.state);
     buf_fmt(&s->pending, "event: %s\nid: %lld\ndata: ", s->state ? "state" : "progress",
-            (long long)runner_event_id(s->api->runner, s->run_id));
+            (long long)(s->over ? FINAL_ID : runner_event_id(s->api->runner, s->run_id)));
     struct jsonw w = jsonw_to(&s->pending);
     run_write_json(&run, &w, NULL);
     buf_str(&s->pending, "\n\n");
-    s->over = run_state_final(run.state) || !buf_ok(&s->pending);
+    s->over = s->over || !buf_ok(&s->pending);
     s->state = s->progress = s->beat = false;
     run_fini(&run);
 }
@@ -183,7 +187,7 @@ int runs_events(struct request *q, struct reply *r, struct err *err)
     bool final = run_state_final(run.state);
     run_fini(&run);
     int64_t after = last_event_id(q);
-    if (final && after > 0 && after >= runner_event_id(api_of(q)->runner, q->arg)) {
+    if (final && after == FINAL_ID) {
         r->status = 204; // an EventSource then does not come back
         return 0;
     }

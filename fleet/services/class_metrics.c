@@ -37,7 +37,7 @@ enum { MEDIAN_FAMILIES = COUNT_OF(median_families) };
 struct class_value {
     const char *class; // borrowed from the fleet, as all texts
     const char *benchmark, *variant, *metric;
-    int family;
+    int family, nodes;     // nodes that have it
     double median, spread; // in base units; a share of it
 };
 
@@ -55,6 +55,23 @@ static int family_of_unit(const char *unit)
     return MEDIAN_FAMILIES - 1;
 }
 
+// During an update of numaprobe some nodes measure by a newer method. Both are one series: that of
+// most nodes.
+static void keep_class_value(struct class_values *all, const struct class_value *made)
+{
+    for (int i = 0; i < all->n; i++) {
+        struct class_value *have = &all->list[i];
+        if (have->class == made->class && strcmp(have->metric, made->metric) == 0 &&
+            strcmp(have->benchmark, made->benchmark) == 0 &&
+            strcmp(have->variant, made->variant) == 0) {
+            if (made->nodes > have->nodes)
+                *have = *made;
+            return;
+        }
+    }
+    all->list[all->n++] = *made;
+}
+
 static int add_class_value(struct class_values *all, struct fleet_view *v, int metric,
                            struct err *err)
 {
@@ -65,13 +82,10 @@ static int add_class_value(struct class_values *all, struct fleet_view *v, int m
     if (fleet_ranking_make(&r, v, metric, err) < 0)
         return -1;
     if (r.n)
-        all->list[all->n++] = (struct class_value){f->classes.list[v->table.class],
-                                                   probe->benchmark,
-                                                   probe->variant,
-                                                   fleet_table_metric(&v->table, f, metric),
-                                                   family_of_unit(unit),
-                                                   r.median * metric_base_factor(unit),
-                                                   r.spread / 100};
+        keep_class_value(all, &(struct class_value){
+                                  f->classes.list[v->table.class], probe->benchmark, probe->variant,
+                                  fleet_table_metric(&v->table, f, metric), family_of_unit(unit),
+                                  r.n, r.median * metric_base_factor(unit), r.spread / 100});
     fleet_ranking_fini(&r);
     return 0;
 }

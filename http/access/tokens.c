@@ -185,6 +185,7 @@ static int write_durably(const char *path, const struct buf *text, struct err *e
     CLEANUP_FD int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return err_sys(err, "cannot make %.150s", path);
+    errno = ENOSPC; // of a part that has no room, the call says nothing
     if (write(fd, buf_text(text), text->len) != (ssize_t)text->len || fsync(fd) < 0)
         return err_set(err, ERR_STORAGE, "", "cannot write %.150s: %s", path, strerror(errno));
     return 0;

@@ -253,6 +253,16 @@ def test_a_run_that_no_node_has_room_for_does_not_queue(make_daemon, tmp_path):
     assert daemon.post(f"/v1/runs/{first}/cancel").status in (200, 202)
 
 
+def test_a_long_list_of_cpus_is_requested_whole(make_daemon):
+    """Of 1,024 CPUs, the most that a run has. One that is not there is named, although it is the last."""
+    daemon = make_daemon({**fake_bench_env(), "HWLOC_SYNTHETIC": "pack:4 [numa(memory=68719476736)] core:256 pu:1"}, FREE)
+    first = [str(cpu) for cpu in range(1023)]
+    there = numaprobe(daemon, "availability", f"--cpus={','.join([*first, '1023'])}", "--size=1")
+    assert there.returncode == 6 and "of this machine (synthetic)" in there.stdout, there  # and else nothing
+    gone = numaprobe(daemon, "availability", f"--cpus={','.join([*first, '5000'])}", "--size=1")
+    assert gone.returncode == 2 and "5000" in gone.stderr, gone
+
+
 def test_command_line(make_daemon):
     daemon = closed(make_daemon)
     avail = numaprobe(daemon, "availability", "--size=1-4")

@@ -258,6 +258,19 @@ def test_events_end_with_the_final_state(daemon):
     assert len(list(daemon.events(run_id))) == 1
 
 
+def test_who_lacks_the_final_state_gets_it_after_a_restart(make_daemon):
+    """Numbers of events begin anew with the daemon; 204 would tell a browser never to come back."""
+    first = make_daemon(fake_bench_env())
+    run_id = first.run(size="1")["id"]
+    last = str(list(first.events(run_id))[-1][1])
+    first.stop()
+    daemon = make_daemon(fake_bench_env(), home=first.home)
+    path = f"/v1/runs/{run_id}/events"
+    for seen in ("1", "3", "50", "0", "-1", "x"):
+        assert b"event: state\n" in daemon.get(path, Last_Event_ID=seen).body, seen
+    assert daemon.get(path, Last_Event_ID=last).status == 204
+
+
 def test_conditional_get(daemon, done):
     path = f"/v1/runs/{done['id']}"
     tag = daemon.get(path).headers["ETag"]

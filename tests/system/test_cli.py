@@ -640,6 +640,12 @@ def test_redirects_are_not_followed(liar):
     assert done.returncode != 0 and "root:" not in done.stdout
 
 
+def test_a_run_without_a_number_is_not_waited_for(liar):
+    liar.body = b"{}"
+    done = run("run", "--size=1M", url=liar.url)
+    assert done.returncode == 3 and "the response has no run" in done.stderr, done
+
+
 def test_an_endless_answer_is_cut(liar):
     liar.endless = True
     done = run("topo", url=liar.url)

@@ -77,6 +77,18 @@ def test_interrupt_says_what_happens_to_the_run(hanging, words, state, signo):
         assert hanging.wait(last["id"])["state"] == "canceled"
 
 
+def test_a_run_whose_daemon_is_gone_is_named(hanging):
+    p = subprocess.Popen([str(CLIENT), "run", "--size=1M"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         text=True, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **address(hanging)})
+    for line in p.stderr:
+        if line.strip() in ("running", "measure", "populate"):
+            break
+    last = newest(hanging)["id"]
+    hanging.stop(signal.SIGKILL)
+    _, err = p.communicate(timeout=PATIENCE)
+    assert p.returncode == 3 and "no daemon responds" in err and f"numaprobe show {last}\n" in err, err
+
+
 def test_a_narrow_terminal_has_one_line_of_progress(hanging, terminal):  # noqa: F811
     t = terminal(env=address(hanging), columns=40)
     t.type("run", "--size=1M")
@@ -350,6 +362,9 @@ def test_long_output_goes_to_the_pager(stored, terminal, tmp_path):  # noqa: F81
     t.tmux("send-keys", "export PAGER=/no/such/pager", "Enter")
     shown, status = t.ran("node")
     assert status == 0 and "KEY" in shown, "a pager that cannot be started"
+    t.tmux("send-keys", f"export PAGER='{pager} word' TERM=dumb", "Enter")
+    shown, status = t.ran("node")
+    assert status == 0 and "KEY" in shown and "paged" not in shown, "less would wait for RETURN there"
 
 
 def test_completion_adds_no_blank_after_an_equals_sign(terminal):  # noqa: F811

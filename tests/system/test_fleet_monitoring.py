@@ -84,6 +84,14 @@ def test_the_number_of_series_does_not_depend_on_the_number_of_nodes(collect, sm
     assert series(more) == series(small)
 
 
+def test_a_series_is_there_once_during_an_update(collect):  # noqa: F811
+    """Some nodes measure by a newer method then: their metrics are the same series."""
+    c = collect(20, "--runs=8", "--faults=node[01-12] newer").start()
+    c.wait_known(20)
+    found = [(n, l) for n, l, _ in parse(scrape(c)[0], "")[1] if n.startswith("numaprobe_fleet_class_m")]
+    assert len(found) > 50 and len(set(found)) == len(found), "medians and spreads"
+
+
 def test_errors_are_counted_by_reason(collect):  # noqa: F811
     c = collect(12, "--faults=node01 refuses; node02 garbage; node03 cut", collector=["--node-timeout=2"])
     c.start()

@@ -803,6 +803,9 @@ static void test_rules(void)
     CHECK_STR(labels.list[0].value, "serial", "mode");
     CHECK_STR(labels.list[1].name, "initiator", "initiator");
     CHECK_STR(labels.list[2].value, "12", "a node is a number");
+    r = metric_rule_find("latency.n0.i0_2_4_6_8_10_12_14_16_18.median_ns", &labels);
+    CHECK(r && labels.n == 3, "memory that is interleaved over many nodes");
+    CHECK_STR(labels.list[2].value, "i0_2_4_6_8_10_12_14_16_18", "is named whole");
     r = metric_rule_find("latency.l3.median_ns", &labels);
     CHECK(r && labels.n == 2, "a cache level");
     CHECK_STR(labels.list[1].value, "l3", "keeps its letter");

@@ -3,6 +3,7 @@
 // reach the disk has not happened.
 #include "http/access/tokens.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -127,12 +128,19 @@ static void test_what_does_not_reach_the_disk(void)
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &none);
     int create = tokens_create(t, "lost", SCOPE_ADMIN, "", &made, other, &err);
-    struct err why = err;
+    struct err why = err, partly = {0};
     int scope = scope_of(t, other);
+    none.rlim_cur = 150; // the first line, and a part of the next one
+    setrlimit(RLIMIT_FSIZE, &none);
+    int part = tokens_create(t, "lost", SCOPE_ADMIN, "", &made, other, &partly);
+    none.rlim_cur = 0;
+    setrlimit(RLIMIT_FSIZE, &none);
     int revoke = tokens_revoke(t, "kept", &err);
     setrlimit(RLIMIT_FSIZE, &was);
     CHECK(create < 0 && why.code == ERR_STORAGE && scope == SCOPE_NONE,
           "one that was not written opens nothing: %s", why.text);
+    CHECK(part < 0 && partly.code == ERR_STORAGE && strstr(partly.text, strerror(ENOSPC)),
+          "nor does one that was written in part: %s", partly.text);
     CHECK(revoke < 0 && scope_of(t, text) == SCOPE_READ && tokens_list(t, &list, &n, &err) == 0 &&
               n == 2,
           "and the file is as it was");
