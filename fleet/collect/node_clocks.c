@@ -39,7 +39,7 @@ static int find_clock_off(const struct poller *p, int64_t *off_ms)
     if (!skews)
         return -1;
     for (int i = 0; i < p->n; i++) {
-        all += p->nodes[i]->state != NODE_GONE;
+        all += p->nodes[i]->state != NODE_GONE && says_its_clock(p->nodes[i]);
         if (has_known_clock(p->nodes[i]))
             skews[known++] = (double)p->nodes[i]->skew_ms;
     }

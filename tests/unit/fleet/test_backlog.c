@@ -241,6 +241,31 @@ static void test_named_anew(void)
     CHECK(node_is_due_in("pushes1", push_ms, LONG_MS), "nor is one late that may push again");
 }
 
+// Most nodes push: of their clocks nothing is known.
+static void test_clock_of_few(void)
+{
+    enum { CONTACTED = 3, ALL = 10, HOURS_2 = 2 * 3600 * 1000 };
+    static char names[ALL][16];
+    struct naming_node all[ALL] = {0};
+    for (int i = 0; i < ALL; i++) {
+        snprintf(names[i], sizeof names[i], "clock%d", i);
+        all[i] = (struct naming_node){
+            {names[i], i < CONTACTED ? named[2].said.url : ANNOUNCED_URL, "", "", "", ""}, "", 1};
+    }
+    poller_set_nodes(poller, all, ALL, true, &err);
+    for (int i = 0; i < CONTACTED; i++) {
+        poller_find_own(poller, names[i])->state = NODE_UP;
+        poller_find_own(poller, names[i])->skew_ms = HOURS_2;
+    }
+    poller_compare_clocks(poller);
+    CHECK_INT(poller_clock_off(poller), -HOURS_2,
+              "those that state theirs agree that ours is wrong");
+    poller_find_own(poller, names[0])->skew_ms = 0;
+    poller_compare_clocks(poller);
+    CHECK_INT(poller_clock_off(poller), 0, "two are too few");
+    poller_set_nodes(poller, named, COUNT_OF(named), true, &err);
+}
+
 static void test_marks(struct judging *j)
 {
     const struct ingest_mark mark = {.id = 1};
@@ -434,6 +459,7 @@ int main(int argc, char **argv)
     test_whole_runs();
     test_full();
     test_named_anew();
+    test_clock_of_few();
     test_judging();
     test_campaigns(campaigns);
     test_second_push();
