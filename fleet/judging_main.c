@@ -198,6 +198,14 @@ static void add_fact(struct judging_work *w, const struct judged_node *n, enum k
     buf_reset(&w->evidence);
 }
 
+// No source names the other one. That may be what this node was called before, which leaves its
+// history when the list is believed. To delete the database of either would lose runs.
+static bool is_twin_of_none(const struct judging_work *w, const struct judged_node *n)
+{
+    const struct judged_node *other = judged_find(w, n->other);
+    return n->outcome == FLEET_TWIN && *n->other && (!other || other->state == NODE_GONE);
+}
+
 static void judge_outcome(struct judging_work *w, const struct judged_node *n)
 {
     static const int kinds[FLEET_OUTCOMES] = {[FLEET_TWIN] = KEPT_TWIN,
@@ -207,6 +215,10 @@ static void judge_outcome(struct judging_work *w, const struct judged_node *n)
                                               [FLEET_CROWDED] = KEPT_POISON};
     if (!kinds[n->outcome])
         return;
+    if (is_twin_of_none(w, n)) {
+        add_unseen(w, &(struct kept_unseen){.name = n->name, .about = ABOUT_FACTS});
+        return;
+    }
     buf_fmt(&w->text, "%s: %s", n->name, fleet_outcomes[n->outcome].text);
     if (*n->other)
         buf_fmt(&w->text, " (%s)", n->other);

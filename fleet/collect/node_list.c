@@ -139,11 +139,18 @@ static bool node_is_named(const struct poller *p, const char *name)
     return n && n->state != NODE_GONE;
 }
 
-void node_has_history(struct poller *p, const char *name)
+static void node_has_place(struct poller *p, const char *name)
 {
     p->histories++;
     if (!node_is_named(p, name))
         buf_add(&p->unnamed, name, strlen(name) + 1);
+}
+
+void node_has_history(struct poller *p, const char *name, const char *twin)
+{
+    node_has_place(p, name);
+    if (*twin) // without a history of its own it claims this one as long as it is named
+        node_has_place(p, twin);
 }
 
 // The unnamed that no source has named since; `leave`: they leave their histories.

@@ -94,8 +94,8 @@ struct poller {
     struct fetch_limits whole_limits;
     int64_t pushed; // pages that nodes sent themselves
     bool named;     // all sources have named their nodes
-    // Names of nodes with an open history that no source names, each with its '\0', until that is
-    // known of all of them; of so many histories.
+    // Names of nodes with an open history, or that claim one, and that no source names, each with
+    // its '\0', until that is known of all of them; of so many, with those that are named.
     struct buf unnamed;
     int histories;
     int64_t leave_ms;       // when those that are too many leave all the same, monotonic; 0: none
@@ -134,8 +134,8 @@ void polled_text(const char **at, const char *text);
 void polled_why(struct polled *n, const char *why); // up to POLLER_WHY of it
 
 // node_list.c
-// In the store the node has a history that is open.
-void node_has_history(struct poller *p, const char *name);
+// In the store the node has a history that is open. `twin` has the same one; "": none.
+void node_has_history(struct poller *p, const char *name, const char *twin);
 // Those that no source names leave theirs, once all sources were read and the store is open. Where
 // they are more than half, they have some time to be named.
 void nodes_leave(struct poller *p);

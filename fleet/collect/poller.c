@@ -256,7 +256,7 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
         r->collector ? poller_find_collector(p, r->node) : poller_find_own(p, r->node);
     store_reported(p, r);
     if (r->kind == INGEST_PLACE && !r->collector && *r->history)
-        node_has_history(p, r->node);
+        node_has_history(p, r->node, r->other);
     if (r->kind == INGEST_READY) {
         p->owners = 0; // this process has no list yet
         send_owners(p);

@@ -204,6 +204,44 @@ def test_what_nodes_respond_is_found_and_closes_by_itself(collect):  # noqa: F81
     assert after == before, "what is not known after a restart closes nothing, and opens nothing again"
 
 
+def is_twin(c, node):
+    return c.node(node)["outcome"] == "twin"
+
+
+def test_a_twin_that_is_gone_after_a_restart_is_none(collect):  # noqa: F811
+    """It had no history of its own, and claimed that of the other one."""
+    c = collect(12, "--bad=0", "--faults=node02 copy").start()
+    c.wait_up(12)
+    until(lambda: is_twin(c, "node01") and len(findings(c, "?what=twin")) == 2)
+    c.stop()
+    c.name([n for n in c.fleet.names if n != "node02"])
+    c.start().wait_up(11)
+    until(lambda: not is_twin(c, "node01"))
+    until(lambda: findings(c, "?what=twin&state=closed") and not findings(c, "?what=twin"))
+    before = c.rows("SELECT count(*) FROM run JOIN node ON node.id = run.node WHERE name = 'node01'")
+    measure(c.fleet, 1)
+    until(lambda: c.rows("SELECT count(*) FROM run JOIN node ON node.id = run.node WHERE name = 'node01'") > before)
+
+
+def test_nodes_that_were_renamed_during_a_stop_are_no_twins(collect):  # noqa: F811
+    """Their old names have ten minutes to be named again. A finding would say that databases are to be deleted."""
+    c = collect(12, "--bad=0").start()
+    c.wait_up(12)
+    c.stop()
+    renamed = [f"{n}.x url=http://127.1.0.{int(n[4:])}:{c.fleet.port}" for n in c.fleet.names]
+    c.name(renamed)
+    c.start().wait_up(12)
+    until(lambda: all(is_twin(c, f"{n}.x") for n in c.fleet.names))
+    c.name([*renamed, "later url=http://127.0.0.1:1"])
+    c.process.send_signal(signal.SIGHUP)
+    found(c, "down")  # of what is named later: by a judgement that came after all that
+    assert not findings(c, "?what=twin") and not findings(c, "?what=twin&state=forming")
+    c.stop()
+    c.name(c.fleet.names)
+    c.start().wait_up(12)
+    until(lambda: not any(is_twin(c, n) for n in c.fleet.names))
+
+
 def judged_again(c, times):
     """So many judgements more, each of something new."""
     for _ in range(times):
