@@ -264,16 +264,13 @@ static int interrupted(const struct cli *c, int64_t id, bool keep)
 // What interrupts has to find a run that is known by its number: it waits until the daemon has
 // responded.
 static int run_start(const struct cli *c, const struct invocation *i, struct json **queued,
-                     struct err *err)
+                     int64_t *id, struct err *err)
 {
     const struct run_flags *f = i->options;
     if (!f->detach)
         interrupts_block(true); // follow() ends this
-    if (post(c, i, false, queued, err) == 0) {
-        if (json_get_i64(*queued, "id", 0) > 0)
-            return 0;
-        err_set(err, ERR_UNREACHABLE, "url", "the response has no run");
-    }
+    if (post(c, i, false, queued, err) == 0 && result_run_id(*queued, id, err) == 0)
+        return 0;
     interrupts_block(false);
     return -1;
 }
@@ -314,6 +311,7 @@ int cmd_run(struct cli *c, const struct invocation *i, struct err *err)
     const struct run_flags *f = i->options;
     const struct spec *s = i->spec;
     CLEANUP_JSON struct json *dry = NULL, *queued = NULL, *run = NULL;
+    int64_t id = 0;
     const char *what = f->dry_run ? "with --dry-run the output is" : "with --detach the output is";
     if ((f->dry_run || f->detach) && print_refuse_csv(c, what, err) < 0)
         return -1;
@@ -326,9 +324,8 @@ int cmd_run(struct cli *c, const struct invocation *i, struct err *err)
     if (f->dry_run)
         return show_dry(c, s, dry, err);
     print_plan(c, stderr, json_get(dry, "plan"));
-    if (run_start(c, i, &queued, err) < 0)
+    if (run_start(c, i, &queued, &id, err) < 0)
         return -1;
-    int64_t id = json_get_i64(queued, "id", 0);
     if (f->detach) {
         if (!print_if_json(c, queued))
             printf("run %lld is queued\n", (long long)id);

@@ -21,6 +21,12 @@
 enum { QUALITY_GOOD_PERCENT = 5 };         // of samples disturbed, and still good
 enum { SPARK_ROWS = 16, SPARK_LEAST = 4 }; // curves shown, and the values that make one
 
+int result_run_id(const struct json *run, int64_t *id, struct err *err)
+{
+    *id = json_get_i64(run, "id", 0);
+    return *id > 0 ? 0 : err_set(err, ERR_UNREACHABLE, "url", "the response has no run");
+}
+
 // The newest run of a node, imports too.
 static int find_of_node(const struct cli *c, const char *node, int64_t *id, struct err *err)
 {
@@ -47,8 +53,7 @@ static int find_latest(const struct cli *c, int64_t *id, struct err *err)
                    : err_set(err, ERR_NOT_FOUND, "",
                              "this node has not measured a run yet (numaprobe run). Name an "
                              "imported run by its number (numaprobe runs) or by last@NODE");
-    *id = json_get_i64(run, "id", 0);
-    return *id > 0 ? 0 : err_set(err, ERR_UNREACHABLE, "url", "the response has no run");
+    return result_run_id(run, id, err);
 }
 
 int result_find(const struct cli *c, char **operands, int n, int64_t *id, struct err *err)

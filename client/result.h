@@ -26,4 +26,6 @@ int result_print_run(const struct cli *c, const struct json *run, bool notes, st
 // "17", "last" (or nothing: last) or "last@NODE" to an id. Last is the newest run that the daemon's
 // node measured; with a node's name, the newest that is stored of it.
 int result_find(const struct cli *c, char **operands, int n, int64_t *id, struct err *err);
+// The number of a run that a server responded with.
+int result_run_id(const struct json *run, int64_t *id, struct err *err);
 int result_get_run(const struct cli *c, int64_t id, int wait_s, struct json **run, struct err *err);

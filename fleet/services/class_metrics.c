@@ -35,8 +35,9 @@ static const struct {
 enum { MEDIAN_FAMILIES = COUNT_OF(median_families) };
 
 struct class_value {
-    const char *class; // borrowed from the fleet, as all texts
-    const char *benchmark, *variant, *metric;
+    const char *class; // borrowed from the fleet, as all that is pointed to
+    const struct fleet_probe *probe;
+    const char *metric;
     int family, nodes;     // nodes that have it
     double median, spread; // in base units; a share of it
 };
@@ -61,9 +62,8 @@ static void keep_class_value(struct class_values *all, const struct class_value 
 {
     for (int i = 0; i < all->n; i++) {
         struct class_value *have = &all->list[i];
-        if (have->class == made->class && strcmp(have->metric, made->metric) == 0 &&
-            strcmp(have->benchmark, made->benchmark) == 0 &&
-            strcmp(have->variant, made->variant) == 0) {
+        if (fleet_probes_are_versions(have->probe, made->probe) &&
+            strcmp(have->metric, made->metric) == 0) {
             if (made->nodes > have->nodes)
                 *have = *made;
             return;
@@ -83,7 +83,7 @@ static int add_class_value(struct class_values *all, struct fleet_view *v, int m
         return -1;
     if (r.n)
         keep_class_value(all, &(struct class_value){
-                                  f->classes.list[v->table.class], probe->benchmark, probe->variant,
+                                  f->classes.list[v->table.class], probe,
                                   fleet_table_metric(&v->table, f, metric), family_of_unit(unit),
                                   r.n, r.median * metric_base_factor(unit), r.spread / 100});
     fleet_ranking_fini(&r);
@@ -109,8 +109,8 @@ static int add_class_values(struct class_values *all, const struct fleet *f, int
 static void write_class_value(struct exposition *e, const struct class_value *c, double value)
 {
     const char *const labels[][2] = {{"class", c->class},
-                                     {"benchmark", c->benchmark},
-                                     {"variant", c->variant},
+                                     {"benchmark", c->probe->benchmark},
+                                     {"variant", c->probe->variant},
                                      {"metric", c->metric}};
     exposition_sample(e, labels, COUNT_OF(labels), value);
 }

@@ -218,9 +218,11 @@ def test_a_twin_that_is_gone_after_a_restart_is_none(collect):  # noqa: F811
     c.start().wait_up(11)
     until(lambda: not is_twin(c, "node01"))
     until(lambda: findings(c, "?what=twin&state=closed") and not findings(c, "?what=twin"))
-    before = c.rows("SELECT count(*) FROM run JOIN node ON node.id = run.node WHERE name = 'node01'")
+    def stored():
+        return c.rows("SELECT count(*) FROM run JOIN node ON node.id = run.node WHERE name = 'node01'")
+    before = stored()
     measure(c.fleet, 1)
-    until(lambda: c.rows("SELECT count(*) FROM run JOIN node ON node.id = run.node WHERE name = 'node01'") > before)
+    until(lambda: stored() > before)
 
 
 def test_nodes_that_were_renamed_during_a_stop_are_no_twins(collect):  # noqa: F811
